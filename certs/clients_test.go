@@ -19,7 +19,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/certstest"
 )
 
-// greeted connects to a server that requires client certificates, and returns why that failed.
+// greeted connects to a server that requires client certificates, and returns the error if the connection fails.
 func greeted(t *testing.T, clients *certs.Clients, pair *certstest.Pair) error {
 	t.Helper()
 	serving := certstest.NewAuthority(t)

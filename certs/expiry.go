@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// stage says how close a certificate is to its end, as far as operators must know.
+// stage says whether a certificate is far from its end, near it, or past it.
 type stage int
 
 const (

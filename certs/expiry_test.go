@@ -40,7 +40,7 @@ func TestStageOfACertificatesLife(t *testing.T) {
 	}
 }
 
-// said returns the levels of new log lines, each with the certificate's serial number.
+// said returns new log lines: the level of each, and the certificate's serial number.
 func (f follower) said(t *testing.T) []string {
 	t.Helper()
 	var all []string

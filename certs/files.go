@@ -170,7 +170,7 @@ func (f *Files) adopt(found content) {
 		f.noteFailure(err)
 		return
 	}
-	// An expired pair in the files is a mistake: keep the served pair while that one is valid.
+	// An expired pair in the files is a mistake: keep the served pair while the served pair is valid.
 	if f.expired(pair) && !f.expired(f.current.Load()) {
 		f.noteFailure(fmt.Errorf("%s: the certificate has expired at %s", f.options.CertFile, pair.Leaf.NotAfter.Format(time.RFC3339)))
 		return
@@ -184,7 +184,7 @@ func (f *Files) adopt(found content) {
 		zap.Time("notBefore", pair.Leaf.NotBefore), zap.Time("notAfter", pair.Leaf.NotAfter))
 }
 
-// expired returns true for nil, too.
+// expired says that the pair has expired, or that there is none.
 func (f *Files) expired(pair *tls.Certificate) bool {
 	return pair == nil || stageOf(pair.Leaf, f.now()) == over
 }
@@ -206,7 +206,7 @@ func (f *Files) noteFailure(err error) {
 		zap.String("keyFile", f.options.KeyFile), zap.String("meanwhile", meanwhile), zap.Error(err))
 }
 
-// noteRecovery is called when the files hold the served pair again.
+// noteRecovery clears the failure of an earlier read: the files hold the served pair.
 func (f *Files) noteRecovery() {
 	if f.failure.Swap(nil) != nil {
 		f.log.Info("serving certificate: the files are good again", zap.String("file", f.options.CertFile))

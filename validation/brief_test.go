@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestBriefSettings checks that a short setting is unchanged. A long one is cut, with the size of the rest.
+// TestBriefSettings checks that a short setting is unchanged, and that a long setting is cut and says how much is left out.
 func TestBriefSettings(t *testing.T) {
 	lang := language(t)
 	k := lang.Keys()

@@ -96,7 +96,8 @@ func noteAt(svc *corev1.Service, key string, reason Reason, found *Findings) (no
 	return note{to: found, reason: reason, key: key, name: shortName(key), value: value}, set
 }
 
-// checkType checks spec.type. It matters for files only: an API server accepts a class on a LoadBalancer only.
+// checkType checks spec.type. A channel can have a wrong type only in a file: an API server accepts a class only on a
+// LoadBalancer.
 func checkType(svc *corev1.Service, what Kind, found *Findings) {
 	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		found.problem(NotLoadBalancer, "spec.type", "", string(svc.Spec.Type),

@@ -60,7 +60,8 @@ func fuzzPorts() []ChannelPort {
 	return ports
 }
 
-// requestsOf doesn't distinguish a port's own number from a requested one: when written out, the number is requested.
+// requestsOf returns the requests as text. A port's own number has the same text as a request for this number, which it
+// becomes when the test writes it out.
 func requestsOf(ports []ChannelPort) []string {
 	var all []string
 	for _, port := range ports {

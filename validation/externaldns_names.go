@@ -24,7 +24,7 @@ const (
 // DirectName is a DNS name that external-dns takes from a channel itself, not from its mux.
 type DirectName struct {
 	Key string // the annotation's key
-	// Name is in lower case, or in quotes if it isn't a DNS name. It is empty for the entries after the first
+	// Name is in lower case, or in quotes if it isn't a DNS name. An empty name stands for all entries after the first
 	// MaxHostnames.
 	Name string
 }

@@ -118,8 +118,9 @@ func warnRedundant(n *note, port ChannelPort, entry string) {
 	}
 }
 
-// refuseClashes reports ports that ask for the same number and protocol. It sorts the requests, so that the cost stays
-// low for thousands of ports. Each request is compared with the one before it that reaches furthest under its protocol.
+// refuseClashes reports ports that ask for the same number and protocol. It sorts the requests by number, so that the
+// cost stays low for thousands of ports. It compares each request with one earlier request of the same protocol: the
+// one with the highest last number.
 func refuseClashes(n *note, channel []ChannelPort) {
 	asked := make([]uint64, 0, len(channel))
 	for i, port := range channel {

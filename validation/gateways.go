@@ -11,7 +11,7 @@ import (
 // gatewayPrefix stands before the prefix in the class of a mux on gateways.
 const gatewayPrefix = "gateway."
 
-// MaxGateways is the largest value of the gateways annotation: a pool's seats have no more.
+// MaxGateways is the largest value of the gateways annotation: a seat has no more gateways.
 const MaxGateways = 254
 
 // GatewayPool parses the class of a mux on gateways, gateway.<prefix>/<pool>. It returns false for any other class. The pool is
@@ -32,8 +32,8 @@ func (l Language) FormatGatewayClass(pool string) string {
 	return gatewayPrefix + l.prefix + "/" + pool
 }
 
-// gatewayProvider is the provider of muxes on gateways. It isn't in the table of providers: only the class selects it, so no ledger
-// may bring it back.
+// gatewayProvider is the provider of muxes on gateways. It isn't in the table of providers: only the class may
+// select it, not the provider annotation, and not the provider that a ledger recorded.
 func gatewayProvider() Provider {
 	return Provider{Name: "gateways", Key: "gateway", Protocols: TCP | UDP | SCTP, CanMix: true}
 }
@@ -68,8 +68,8 @@ func (l Language) ParseGateways(svc *corev1.Service) (GatewaySettings, Findings)
 	return parsed, found
 }
 
-// checkGateways checks the settings of gateways on a mux. If the mux isn't on gateways, they have no effect, so that they get a warning
-// whatever their value.
+// checkGateways checks the settings that are for muxes on gateways. On any other mux, such a setting has no effect and gets a warning,
+// whatever its value.
 func (l Language) checkGateways(svc *corev1.Service, mux *Mux, found *Findings) {
 	if _, isOnGateways := l.GatewayPool(mux.Class); isOnGateways {
 		_, more := l.ParseGateways(svc)

@@ -8,8 +8,8 @@ import (
 )
 
 // Heeded returns the annotations that decisions and messages depend on, for caches of Services. Parsing a Service with
-// only these gives the same result. All other annotations can be dropped, however large they are. Where messages only
-// list keys, it keeps as many keys as a message lists, and values only if the message quotes them.
+// only these gives the same result. All other annotations can be dropped, however large they are. Of annotations that
+// only cause warnings, Heeded keeps as many keys as there can be warnings, and values only if the warnings quote them.
 func (l Language) Heeded(annotations map[string]string) map[string]string {
 	heeded := map[string]string{}
 	var listed [useCount][]string

@@ -47,7 +47,7 @@ func parseHostnamePatterns(n *note) Hostnames {
 	return allowed
 }
 
-// isHostnamePattern says that some DNS name can match the pattern. The placeholder counts in lower case only.
+// isHostnamePattern says that some DNS name can match the pattern, which is in lower case.
 func isHostnamePattern(pattern string) bool {
 	plain := strings.ReplaceAll(strings.ReplaceAll(pattern, namespacePlaceholder, "n"), "*", "x")
 	return isHostname(plain)
@@ -88,8 +88,8 @@ func isWildHostname(s string) bool {
 	return len(s) <= maxDNSName && isHostname(strings.TrimPrefix(s, "*."))
 }
 
-// isHostname says that s is a valid DNS name: labels of up to 63 characters, the last one not all digits, since that
-// would be an IP address.
+// isHostname says that s is a valid DNS name: labels of up to 63 characters. The last label must not be all digits, as
+// in an IP address.
 func isHostname(s string) bool {
 	if len(s) > maxDNSName {
 		return false

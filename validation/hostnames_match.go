@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Starred returns how many patterns a name is compared with at most. The others are found without a comparison: those
-// without a star, and those that begin with their only label with a star, such as *.example.com.
+// Starred returns with how many patterns a name is compared at most. It doesn't count patterns without a star, and
+// patterns whose only star is their whole first label, such as *.example.com: the index finds those.
 func (a Hostnames) Starred() (count int) {
 	for _, pattern := range a.patterns {
 		if rest, simple := strings.CutPrefix(pattern, "*."); strings.Contains(pattern, "*") && (!simple || strings.Contains(rest, "*")) {
@@ -94,8 +94,8 @@ func afterLabel(text string) string {
 	return ""
 }
 
-// has compares label by label, so that a star never spans a dot. It compares the name only with patterns in whose domains
-// the name is.
+// has says that a pattern matches the name. It compares label by label, so that a star never spans a dot, and only with
+// patterns of the domains that the name is in.
 func (s *patternSet) has(name string) bool {
 	if s.exact[name] {
 		return true
@@ -115,7 +115,7 @@ func (s *patternSet) has(name string) bool {
 	return false
 }
 
-// globAll starts with the last label, where patterns differ from most names.
+// globAll compares label by label. It starts with the last one, in which most names differ from the patterns.
 func globAll(patterns, labels []string) bool {
 	for i := len(labels) - 1; i >= 0; i-- {
 		if !glob(patterns[i], labels[i]) {

@@ -8,13 +8,13 @@ import (
 // DefaultPrefix is the prefix of all names below, unless another one is configured.
 const DefaultPrefix = "svc-mux.nowake.ai"
 
-// Annotations of external-dns, written on a mux; CloudflareProxied is also read from channels.
+// Annotations of external-dns that the reconciler writes on a mux. CloudflareProxied is also read from channels.
 const (
 	ExternalDNSHostname = "external-dns.alpha.kubernetes.io/hostname"
 	CloudflareProxied   = "external-dns.alpha.kubernetes.io/cloudflare-proxied"
 )
 
-// Keys are the full names, prefix included.
+// Keys are the full names of annotations, labels, the finalizer and condition types, prefix included.
 type Keys struct {
 	// Written by users, on a mux.
 	Multiplexer          string // "true" makes the Service a mux
@@ -58,10 +58,10 @@ type Keys struct {
 	Source                string // label of a mux's slices: the slice that is copied
 	Finalizer             string // the original's; removed when seen
 	SourceRanges          string // slices of a mux on gateways: the networks that may connect; every network if it is empty
-	Weight                string // slices of a mux on gateways: the weight of their backend among those of a route, and whose they are
+	Weight                string // slices of a mux on gateways: the weight of a route's backend Service, and that Service
 	SessionAffinity       string // slices of a mux on gateways: ClientIP or None
 	TrafficPolicy         string // slices of a mux on gateways: Local or Cluster
-	CarriedBy             string // mux: the gateways that hold its seat
+	CarriedBy             string // mux on gateways: the gateways that answer for its addresses
 	Pool                  string // label of a gateway's Lease and of a pool's claims: the pool
 	GatewayFacts          string // annotation of a gateway's Lease: what the machine is
 	GatewayReport         string // annotation of a gateway's Lease: what its agent did
@@ -84,8 +84,8 @@ type key struct {
 	of   func(*Keys) *string
 	// at is where an annotation or label has an effect. It is 0 for names that no Service of ours has as an annotation.
 	at place
-	// isSettable is true for annotations that users may set. There is no warning about others: a Service that changed between
-	// mux and channel may still carry them for a moment.
+	// isSettable is true for annotations that users may set. Annotations that we write cause no warning on any Service: a Service that
+	// changed between mux and channel may still carry them for a moment.
 	isSettable bool
 }
 
@@ -144,7 +144,7 @@ func names() []key {
 	}
 }
 
-// multiplexer makes a Service a mux. Messages name it.
+// multiplexer is the annotation that makes a Service a mux, as messages name it.
 const multiplexer = "multiplexer"
 
 func keysUnder(prefix string) Keys {
@@ -155,7 +155,7 @@ func keysUnder(prefix string) Keys {
 	return keys
 }
 
-// byName returns the list by name.
+// byName returns all our names, by name without prefix.
 func byName() map[string]key {
 	all := map[string]key{}
 	for _, key := range names() {

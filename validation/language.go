@@ -38,7 +38,7 @@ func (l Language) DefaultMuxNamespace() string { return l.namespace }
 // Keys returns the names of all annotations and conditions.
 func (l Language) Keys() Keys { return l.keys }
 
-// Kind says whether a Service is a mux, a channel, or neither.
+// Kind says whether a Service is a mux, a channel, both, or neither.
 type Kind uint8
 
 // The kinds of Services. Stranger is neither mux nor channel. Both is a mistake that every parser reports.

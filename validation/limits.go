@@ -4,7 +4,7 @@ package validation
 const (
 	// MinPort and MaxPort limit every port number.
 	MinPort, MaxPort = 1, 65535
-	// PlaceholderPort is the number of the TCP port of a mux that has no other.
+	// PlaceholderPort is the number of the TCP port of a mux that has no other port.
 	PlaceholderPort = 101
 	// MaxHostnames is how many DNS names one channel may publish.
 	MaxHostnames = 64
@@ -13,7 +13,7 @@ const (
 	// MaxEntries is how many entries a list on a mux may have: ranges, namespaces, patterns of DNS names. A channel may have as many source
 	// ranges.
 	MaxEntries = 256
-	// DefaultMaxPorts is the cap of a mux without max-ports whose provider is unknown.
+	// DefaultMaxPorts is the cap of a mux without max-ports whose provider has no known limit.
 	DefaultMaxPorts = 5000
 	// MaxCap is the largest value of max-ports and max-ports-per-namespace.
 	MaxCap = 1<<31 - 1

@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// All messages that users read, in the order of reasons.go. Each names the value and how to correct it. Callers put the
-// field in front: "external-ports: port ...". testdata/messages.golden shows all messages in use.
+// All messages that users read, in the order of reasons.go. Each names the value and how to correct it. A message about
+// a field begins with the field. A message about an annotation gets the annotation's name in front from its caller:
+// "external-ports: port ...". testdata/messages.golden shows all messages in use.
 
 func textNotLoadBalancer(what Kind, serviceType string) string {
 	return fmt.Sprintf("spec.type: a %s is a LoadBalancer, not %s: set type: LoadBalancer", what, quote(serviceType))

@@ -30,8 +30,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestNoSuggestionAmongVeryManyPorts checks that names aren't compared then: a Service may have 25,000 ports, and each
-// comparison takes time.
+// TestNoSuggestionAmongVeryManyPorts checks that a Service with more than maxMeant ports gets no suggestion: it may have
+// 25,000 ports, and each comparison of names takes time.
 func TestNoSuggestionAmongVeryManyPorts(t *testing.T) {
 	lang := language(t)
 	for ports, want := range map[int]string{

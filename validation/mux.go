@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Mux is a Service that owns a provider's load balancer and shares it among channels.
+// Mux is a Service that owns the load balancer of a provider or of gateways, and shares it among channels.
 //
 // If the mux has problems, Object, Ports, Families, Class, Generation and the annotations that we write are reliable.
 // Its settings aren't, so nothing new is decided for it.
@@ -19,13 +19,13 @@ type Mux struct {
 	Ports []corev1.ServicePort
 	// Families are the IP families of the mux's own addresses.
 	Families []corev1.IPFamily
-	// Class is the provider's load balancer class, or empty.
+	// Class is spec.loadBalancerClass, or empty.
 	Class    string
 	Provider Provider
 	// Pool is the pool of gateways that carries the mux; empty for a provider's mux.
 	Pool string
-	// ProviderNamed says that the class or an annotation that the owner chose determines the provider, including the value "none".
-	// It is false if only an annotation does that the chart sets by default.
+	// ProviderNamed says that the class determines the provider, or an annotation that the owner chose (also with the value "none"). It is
+	// false if nothing does, or only an annotation that the chart sets by default.
 	ProviderNamed bool
 	// ProtocolsStated says that the mux's owner set Protocols; otherwise they are the provider's.
 	ProtocolsStated bool

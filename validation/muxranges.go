@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// MuxRange is a range of numbers of a mux. To gateways it is what an entry of spec.ports is for one number.
+// MuxRange is a range of numbers of a mux. Gateways read it as they read an entry of spec.ports, which has a single number.
 type MuxRange struct {
-	// Name is the port's name on the mux. Slices have it.
+	// Name is the port's name on the mux. The ports of the mux's slices have the same name.
 	Name     string
 	Run      PortRange
 	Protocol corev1.Protocol
@@ -44,7 +44,7 @@ func ParseRanges(value string) []MuxRange {
 	return ranges
 }
 
-// CompareRanges orders ranges by number, then protocol, then name.
+// CompareRanges orders ranges by first number, protocol, last number and name.
 func CompareRanges(a, b MuxRange) int {
 	return cmp.Or(cmp.Compare(a.Run.First, b.Run.First), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Run.Last, b.Run.Last), cmp.Compare(a.Name, b.Name))
 }

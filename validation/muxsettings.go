@@ -90,7 +90,7 @@ func (s settings) allowed(mux *Mux) {
 	}
 }
 
-// bookkeeping parses the settings of the ledger and the placeholder.
+// bookkeeping parses the settings of the ledger and the placeholder, and the reconciler's stamps on the mux.
 func (s settings) bookkeeping(mux *Mux) {
 	mux.Ledger = ledgerName(s.svc.Name)
 	if n, set := s.get(s.keys.AllocationConfigMap, InvalidAllocationConfigMap); set {
@@ -127,7 +127,7 @@ func parseCap(n *note) int {
 	return int(limit)
 }
 
-// capOf returns the lower one of the owner's cap and the provider's limit.
+// capOf returns the lower one of the owner's cap and the provider's limit, or the default if there is neither.
 func capOf(p Provider, stated int, key string, found *Findings) Cap {
 	if p.MaxPorts > 0 && (stated == 0 || stated > p.MaxPorts) {
 		found.warn(p.LimitReason, annotationField(key), "", "", textProviderCap(p, stated))

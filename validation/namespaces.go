@@ -53,7 +53,8 @@ func (a Namespaces) len() int {
 	return count
 }
 
-// first returns the first entries, sorted, at most the given number. It examines no more than that of each sort.
+// first returns the first entries, sorted, at most the given number. It examines at most this number of names, and as
+// many patterns.
 func (a Namespaces) first(most int) []string {
 	all := slices.Concat(a.names[:min(len(a.names), most)], a.globs[:min(len(a.globs), most)])
 	if a.own != "" {

@@ -46,8 +46,8 @@ func checkPort(i int, port *corev1.ServicePort, twice bool, found *Findings) {
 	}
 }
 
-// invalidPort adds a problem whose value is number and protocol, so that an unnamed port that moves is the same problem
-// to the ratchet.
+// invalidPort adds a problem whose value is number and protocol. So an unnamed port at another place in the list is the
+// same problem to the ratchet.
 func invalidPort(found *Findings, i int, child string, port *corev1.ServicePort, text string) {
 	path := portField(i, child)
 	found.problem(InvalidPort, path, port.Name, portAndProtocol(port.Port, protocolOf(port)), path+": "+text)

@@ -21,8 +21,8 @@ type Problem struct {
 	Message string
 }
 
-// identity decides whether two problems are the same to the ratchet. It has no index and no message: they change when
-// another port is added in front.
+// identity decides whether two problems are the same to the ratchet. It has neither the port's index nor the message: both
+// change when a port is inserted before this one.
 type identity struct {
 	reason      Reason
 	port, value string
@@ -56,8 +56,8 @@ func (f *Findings) problem(reason Reason, path, port, value, text string) {
 	f.Problems = append(f.Problems, Problem{reason, path, port, value, text})
 }
 
-// exceeds adds an excess for a list that is too long. It has no value, so that a change of the list's length isn't a
-// new problem to the ratchet.
+// exceeds adds an excess for a list that is too long. The excess has no value, so that a change of the list's length
+// isn't a new problem to the ratchet.
 func (f *Findings) exceeds(reason Reason, path, text string) {
 	f.Excesses = append(f.Excesses, Problem{Reason: reason, Field: path, Message: text})
 }
@@ -144,8 +144,8 @@ func (n *note) warn(reason Reason, port, value, text string) {
 	}
 }
 
-// full says that maxProblems problems were found, and adds the message that reading stopped. The rest isn't parsed.
-// That message has the whole value, so that any change of the value is a new problem to the ratchet.
+// full says that maxProblems problems were found, so that the rest isn't parsed. It adds one more problem, which says that
+// reading stopped. This problem has the whole value, so that any change of the value is a new problem to the ratchet.
 func (n *note) full() bool {
 	if n.count < maxProblems {
 		return false

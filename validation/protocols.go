@@ -70,7 +70,8 @@ func parseProtocols(n *note) Protocols {
 	return allowed
 }
 
-// upper changes ASCII letters of protocol names. It returns "" for texts longer than the longest protocol's name.
+// upper returns a protocol's name in capitals. It changes ASCII letters only, and returns "" for a text that is longer
+// than any protocol's name.
 func upper(s string) string {
 	if len(s) > len(corev1.ProtocolSCTP) {
 		return ""

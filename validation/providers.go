@@ -31,7 +31,7 @@ type providerRow struct {
 type signs struct {
 	classes     []string // the class is one of these, or begins with one that ends in a slash
 	annotations []string // an annotation's key begins with one of these
-	defaults    []string // keys among these that the chart sets by default for every provider
+	defaults    []string // keys with such a prefix that the chart sets by default
 	typeKey     string   // an annotation: if its value is one of types, the mux is this provider's
 	types       []string
 }
@@ -92,7 +92,7 @@ func providerCalled(key string) (Provider, bool) {
 
 // detectProvider uses the first sign that tells the provider: the class, which selects the controller; the provider
 // annotation; an annotation that the mux's owner chose; an annotation that the chart sets by default. It returns false
-// without a sign, and if only the last one tells.
+// if there is no sign, or only an annotation that the chart sets by default.
 func detectProvider(class, named string, annotations map[string]string) (Provider, bool) {
 	table := providers()
 	for _, r := range table {

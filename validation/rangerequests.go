@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// checkRangeRequests checks the ranges that a channel asks for in external-ports. The channel alone doesn't tell what its mux is, so a
-// well-formed range gets a warning.
+// checkRangeRequests checks the ranges that a channel asks for in external-ports. The channel alone doesn't tell whether its mux is on
+// gateways, so every range gets a warning.
 func checkRangeRequests(n *note, channel []ChannelPort, ports []corev1.ServicePort) {
 	for i, port := range channel {
 		if !port.Request.IsRange() {
@@ -23,7 +23,7 @@ func checkRangeRequests(n *note, channel []ChannelPort, ports []corev1.ServicePo
 	}
 }
 
-// targetOf returns the target port of the first number, as far as the Service tells: pods resolve a named one.
+// targetOf returns the target port of the first number. It is 0 for a named target port: only pods tell its number.
 func targetOf(port *corev1.ServicePort) int32 {
 	switch {
 	case port.TargetPort.Type == intstr.String:

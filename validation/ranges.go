@@ -134,7 +134,7 @@ func parsePortRange(entry string, n *note) (PortRange, bool) {
 	return PortRange{from, to}, true
 }
 
-// refuseOverlaps compares each range with the range before it that reaches furthest.
+// refuseOverlaps compares each range with one earlier range: the one with the highest last number.
 func refuseOverlaps(sorted []PortRange, n *note) {
 	if len(sorted) == 0 {
 		return

@@ -57,8 +57,8 @@ func (l Language) check(svc *corev1.Service, roles Kind) Findings {
 	return found
 }
 
-// unreported returns the problems of more that aren't reported at the same field yet. So an unnamed port of a Service
-// that is mux and channel is one problem.
+// unreported returns the problems in more that reported doesn't have at the same field. So an unnamed port of a Service
+// that is both mux and channel is one problem.
 func unreported(reported, more []Problem) []Problem {
 	if len(reported) == 0 {
 		return more

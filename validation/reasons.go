@@ -18,11 +18,11 @@ const (
 	InvalidDisabled Reason = "InvalidDisabled"
 	// InvalidLoadBalancerClass is a class under our prefix that isn't <prefix>/<mux>[.<namespace>].
 	InvalidLoadBalancerClass Reason = "InvalidLoadBalancerClass"
-	// InvalidPort is a port without a name, or one that Kubernetes refuses.
+	// InvalidPort is a port without a name, a port that Kubernetes refuses, or a channel with too many ports.
 	InvalidPort Reason = "InvalidPort"
 	// InvalidPortMapping is a mistake in external-ports, or two ports that ask for the same number and protocol.
 	InvalidPortMapping Reason = "InvalidPortMapping"
-	// InvalidSourceRanges is a source range of a channel that isn't a network.
+	// InvalidSourceRanges is a source range of a channel that isn't a network, or too many source ranges.
 	InvalidSourceRanges Reason = "InvalidSourceRanges"
 	// SourceRangesNotSupported is a channel with source ranges on a mux that can't enforce them, or with source ranges in the
 	// annotation that Kubernetes replaced by a field.
@@ -61,7 +61,7 @@ const (
 
 // Reasons of warnings: such a Service is accepted.
 const (
-	// FieldNotHonoured is a field or annotation of a channel that a mux can't honour.
+	// FieldNotHonoured is a field or annotation of a channel that no mux honours, or only a mux on gateways.
 	FieldNotHonoured Reason = "FieldNotHonoured"
 	// NodePortsUnused is a channel that allocates node ports, which it doesn't need.
 	NodePortsUnused Reason = "NodePortsUnused"
@@ -81,7 +81,7 @@ const (
 	ProviderPortLimitApplied Reason = "ProviderPortLimitApplied"
 	// MuxNotAddressable is a mux whose name and namespace don't fit into a loadBalancerClass.
 	MuxNotAddressable Reason = "MuxNotAddressable"
-	// LikelyTypo is a valid value that is probably a typo.
+	// LikelyTypo is a valid value, or a key or class under another prefix, that is probably a typo.
 	LikelyTypo Reason = "LikelyTypo"
 	// UnknownAnnotation is an unknown annotation under our prefix.
 	UnknownAnnotation Reason = "UnknownAnnotation"

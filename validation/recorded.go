@@ -99,7 +99,7 @@ type ExternalDNS struct {
 	Proxied   Switch
 }
 
-// proxiedEntry is the prefix of the entry of aggregated-external-dns that isn't a name.
+// proxiedEntry begins the only entry of aggregated-external-dns that is no DNS name: the proxy setting that we wrote.
 const proxiedEntry = "cloudflare-proxied="
 
 // FormatHostnames returns external-dns's hostname annotation.

@@ -18,11 +18,11 @@ const (
 // Route is what a TCPRoute or UDPRoute of the Gateway API asks for. If it has problems, only Object and Recorded are reliable.
 type Route struct {
 	Object
-	// Gateway is the Gateway that the number is asked for on.
+	// Gateway is the Gateway on which the route asks for a number.
 	Gateway types.NamespacedName
 	// Request is for a number or auto. A route asks for one number.
 	Request Request
-	// ListenerSet is the one that gets the number, in the route's namespace.
+	// ListenerSet is the name of the ListenerSet that gets the number, in the route's namespace.
 	ListenerSet string
 	// Disabled withdraws the route; its number is held.
 	Disabled bool
@@ -36,8 +36,8 @@ func (l Language) AsksForNumber(meta *metav1.ObjectMeta) bool {
 	return asks
 }
 
-// ParseRoute parses a route that asks for a number. ListenerSets are those of the route's own namespace that its parentRefs name. Without
-// external-ports, a route asks for auto.
+// ParseRoute parses a route that asks for a number. listenerSets are the ListenerSets of the route's own namespace that its parentRefs
+// name; the first one counts. Without external-ports, a route asks for auto.
 func (l Language) ParseRoute(meta *metav1.ObjectMeta, listenerSets []string) (Route, Findings) {
 	var found Findings
 	route := Route{Object: objectOf(meta), Request: Request{Kind: Auto}}

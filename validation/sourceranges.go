@@ -24,7 +24,7 @@ func SourceRangesOf(svc *corev1.Service) []string {
 }
 
 // sourceRanges checks the source ranges of a channel, and returns them as messages show them. Only muxes on gateways honour them. The
-// channel alone doesn't tell what its mux is, so well-formed ranges get a warning.
+// channel alone doesn't tell whether its mux is on gateways, so well-formed ranges get a warning.
 func sourceRanges(svc *corev1.Service, found *Findings) string {
 	ranges := SourceRangesOf(svc)
 	if len(ranges) == 0 {

@@ -4,9 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// warnStrays warns of annotations under our prefix on a Service that is neither mux nor channel, so that they have no
-// effect. If a typo is the cause, only the typo is reported: once it is corrected, the other annotations have their
-// effect.
+// warnStrays warns of annotations under our prefix on a Service that is neither mux nor channel: they have no effect
+// there. If a typo in the class or in "multiplexer" is the cause, only the typo is reported: after its correction, the
+// other annotations have their effect.
 func (l Language) warnStrays(svc *corev1.Service, found *Findings) {
 	likely := l.likely(svc)
 	strays := keysThat(svc.Annotations, func(key string) bool {
@@ -24,8 +24,8 @@ func (l Language) warnStrays(svc *corev1.Service, found *Findings) {
 	}
 }
 
-// likely returns the kind that a stranger was probably meant to be. A mux that is switched off by multiplexer "false"
-// may keep its settings without a warning.
+// likely returns the kinds that a stranger was probably meant to be. A Service with multiplexer "false" counts as a mux
+// here, so a mux that is switched off may keep its settings without a warning.
 func (l Language) likely(svc *corev1.Service) place {
 	var likely place
 	for _, keys := range []map[string]string{svc.Annotations, svc.Labels} {

@@ -34,7 +34,7 @@ func TestSimilarProblemsAreReportedOnce(t *testing.T) {
 	}
 }
 
-// TestRatchetComesBeforeTheCount changes which of two similar problems comes first: both are old.
+// TestRatchetComesBeforeTheCount changes the order of two problems with the same text. Both are old, so neither denies.
 func TestRatchetComesBeforeTheCount(t *testing.T) {
 	lang := language(t)
 	old, changed := hundredPorts(lang), hundredPorts(lang)

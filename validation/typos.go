@@ -55,8 +55,8 @@ func (l Language) warnPrefixes(svc *corev1.Service, found *Findings) {
 	}
 }
 
-// warnLabels warns of labels that should have been annotations. It ignores a label whose annotation exists too, which
-// is there for selectors.
+// warnLabels warns of labels that should have been annotations. It ignores a label beside the annotation of the same
+// name: such a label is there for selectors.
 func (l Language) warnLabels(svc *corev1.Service, found *Findings) {
 	misplaced := keysThat(svc.Labels, func(key string) bool {
 		_, said := svc.Annotations[l.prefix+"/"+l.meant(key)]

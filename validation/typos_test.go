@@ -131,8 +131,8 @@ func prefixed(keys map[string]string) map[string]string {
 	return all
 }
 
-// TestOurOwnKeysAreNotTypos puts every key that we write on a Service, as an annotation and as a label: a former mux or
-// channel may have it.
+// TestOurOwnKeysAreNotTypos uses a Service with keys that we write, as annotations and as labels: a former mux or channel
+// may have them.
 func TestOurOwnKeysAreNotTypos(t *testing.T) {
 	svc := &corev1.Service{}
 	svc.Annotations = map[string]string{}

@@ -15,7 +15,7 @@ const providerKeys = "service.beta.kubernetes.io/"
 func warnChannel(svc *corev1.Service, found *Findings) {
 	spec := &svc.Spec
 	const onTheMux, nowhere = "set it on the mux", "take it away"
-	onGatewaysOnly := func(part, value, wayOut string) { // the mux may not be known here
+	onGatewaysOnly := func(part, value, wayOut string) { // whether the mux is on gateways isn't known here
 		found.warn(FieldNotHonoured, part, "", value, textOnGatewaysOnly(part, value, wayOut))
 	}
 	if spec.LoadBalancerIP != "" {

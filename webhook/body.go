@@ -108,8 +108,9 @@ func readBody(w http.ResponseWriter, r *http.Request, l *loan) ([]byte, *fault) 
 	return body, nil
 }
 
-// readChunks takes the memory for each chunk after the first before it reads the chunk. The buffer of the first chunk has
-// the announced size from the start: a buffer that grows would end up with twice that, and leave as much garbage.
+// readChunks reads a body. Before it reads a chunk, it takes the chunk's memory; firstWeight counts the first chunk.
+// The buffer begins with the announced size, or the size of a chunk if that is less: a buffer that grows would end up
+// with twice its content's size, and leave as much garbage.
 func readChunks(ctx context.Context, from io.Reader, announced int64, l *loan) ([]byte, error) {
 	var body bytes.Buffer
 	body.Grow(int(max(0, min(announced, chunkSize))) + bytes.MinRead)

@@ -13,11 +13,11 @@ const (
 	// maxMemory limits the memory of all requests together, as budget counts it. The chart's memory limit is more than
 	// four times as much: connections, predictions and garbage need the rest.
 	maxMemory = 56 << 20
-	// requestWeight counts a request's goroutine, stream and header.
+	// requestWeight is the memory of a request's goroutine, stream and header.
 	requestWeight = 16 << 10
 	// chunkSize is the step in which a large body takes memory. A smaller body takes all of its memory when the request
-	// begins: by then its bytes may be in the connection's buffers, before the webhook reads them. Each byte of a body
-	// counts twice, because buffers grow by doubling.
+	// begins: its bytes may be in the connection's buffers before the webhook reads them. Each byte of a body counts
+	// twice (bodyBuffers), because buffers grow by doubling.
 	chunkSize   = streamWindow
 	bodyBuffers = 2
 	// A request for largeWeight or more leaves reserve free, so that reviews of usual size don't wait until a large one
@@ -41,10 +41,10 @@ const (
 //	it is decoded         takes the decodeWeight of the body
 //	it is answered        gives all of it back
 //
-// While the budget is used up, requests wait. The sender that holds least gets memory first. If a waiting sender holds
-// less than another one, the budget cuts off requests of the sender that holds most, if their bodies are still
-// arriving. So a sender that stalls its bodies loses them to other senders, and a sender of many requests waits for its
-// own.
+// While the budget is used up, requests wait. The sender that holds least gets memory first. If a waiting sender will
+// hold less than another one, the budget cuts off requests of the sender that holds most, if their bodies are still
+// arriving. So a sender whose bodies stall loses memory to other senders. A sender of many requests waits until its own
+// requests end.
 type budget struct {
 	size int64
 	wait time.Duration
@@ -78,7 +78,7 @@ type loan struct {
 type waiter struct {
 	loan   *loan
 	weight int64
-	done   chan bool // true once the loan has the memory, false once it is cut off
+	done   chan bool // gets true when the loan has the memory, and false when the loan is cut off or the queue is full
 }
 
 func newBudget() *budget {
@@ -119,7 +119,8 @@ func (l *loan) take(ctx context.Context, weight int64) *fault {
 	return tooMany()
 }
 
-// request adds a waiter to the queue. It returns nil if the queue has too many waiters of this sender.
+// request grants the memory at once, or adds a waiter to the queue. If the queue is too long, it refuses the newest
+// waiter of the sender with most waiters. It returns nil if that is the new waiter.
 func (b *budget) request(l *loan, weight int64) *waiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -167,7 +168,7 @@ func (b *budget) remove(w *waiter) {
 }
 
 // grantWaiters gives memory to waiters, first to the sender that holds least. If there isn't enough memory for a
-// waiter, it cuts off other requests. Small waiters overtake a large one.
+// waiter, it may cut off other requests (makeRoom). Small waiters overtake a large one.
 func (b *budget) grantWaiters() {
 	largeWaits := false
 	for {
@@ -212,8 +213,8 @@ func (b *budget) grant(w *waiter) {
 	w.done <- true
 }
 
-// makeRoom cuts off requests of the sender that holds most. It does nothing if that sender is the waiter's own, or
-// would be with the new memory.
+// makeRoom cuts off requests of the sender that holds most. It does nothing if, with the new memory, the waiter's own
+// sender would hold at least as much.
 func (b *budget) makeRoom(w *waiter, missing int64) {
 	largest := w.loan.sender
 	for _, s := range b.senders {
@@ -262,7 +263,7 @@ func (b *budget) cutOff(l *loan) {
 	}
 }
 
-// beginReading allows the budget to cut the request off. The interrupt must not call the budget.
+// beginReading allows the budget to cut the request off by a call of interrupt, which must not call the budget.
 func (l *loan) beginReading(interrupt func()) {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// newTestBudget returns a budget of the given size. Requests without memory wait for a minute.
+// newTestBudget returns a budget of the given size, whose requests wait for memory for a minute.
 func newTestBudget(kib int64) *budget {
 	b := newBudget()
 	b.size, b.wait = kib<<10, time.Minute
@@ -188,7 +188,7 @@ func newBudgeted(t *testing.T) budgeted {
 	}, logs}
 }
 
-// post sends a body with an announced length, or with -1 without one, and returns the status code.
+// post sends a body and returns the status code. announced is the length in the header; -1 means none.
 func (g budgeted) post(body io.Reader, announced int64) int {
 	r := httptest.NewRequest(http.MethodPost, Path, body)
 	r.Header.Set("Content-Type", "application/json")
@@ -239,7 +239,8 @@ func (s *stalled) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestStalledBodyHoldsWhatHasArrived announces more than it sends. A small body counts with its announced length.
+// TestStalledBodyHoldsWhatHasArrived announces more than it sends. The request must hold the memory of the chunks that
+// have arrived, and of the chunk that it waits for.
 func TestStalledBodyHoldsWhatHasArrived(t *testing.T) {
 	for size, chunks := range map[int]int64{0: 1, 1000: 1, chunkSize: 2, 3*chunkSize + 2: 4} {
 		g := newBudgeted(t)

@@ -14,8 +14,8 @@ const (
 )
 
 // connections is a listener that limits its open connections, and divides them between senders as budget divides
-// memory. At the limit, a new connection replaces the oldest one of the sender that has most. A new connection of that
-// sender itself is closed. So no sender can keep others out by holding connections open.
+// memory. At the limit, a new connection replaces the oldest one of the sender that has most. It is closed instead if
+// its own sender has as many connections, or one fewer. So no sender can keep others out by holding connections open.
 type connections struct {
 	net.Listener
 	most int
@@ -71,7 +71,7 @@ func (l *connections) add(c *connection) (replaced *connection, ok bool) {
 		}
 		own := len(l.open[c.from])
 		if own > 0 {
-			own++ // or two senders would replace each other's connections forever
+			own++ // otherwise two senders would replace each other's connections forever
 		}
 		if len(l.open[largest]) <= own {
 			return nil, false

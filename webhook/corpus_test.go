@@ -77,7 +77,7 @@ func causes(response *admissionv1.AdmissionResponse) []corpus.Expect {
 	return all
 }
 
-// cut returns whether the last line is the count of omitted warnings.
+// cut says that the last line is the count of omitted warnings.
 func cut(warnings []string) bool {
 	return len(warnings) > 0 && len(warnings[len(warnings)-1]) < len("and 12345 more")+1 &&
 		warnings[len(warnings)-1][:4] == "and "

@@ -25,7 +25,7 @@ type handler struct {
 	served    served
 }
 
-// NewHandler answers AdmissionReviews of version v1.
+// NewHandler returns a handler that answers AdmissionReviews of version v1, without predictions.
 func NewHandler(lang validation.Language, log *zap.Logger, registry prometheus.Registerer) http.Handler {
 	return newHandler(lang, nil, nil, log, registry)
 }
@@ -76,12 +76,12 @@ func (h *handler) logDenial(req *admissionv1.AdmissionRequest, answer Answer, fr
 		zap.Bool("dryRun", req.DryRun != nil && *req.DryRun), zap.String("uid", shorten(string(req.UID), maxLogged)), zap.String("from", from))
 }
 
-// maxLogged limits the texts of a caller in the log. No name in Kubernetes is longer.
+// maxLogged limits a caller's texts in logs and refusals. No object's name is longer.
 const maxLogged = 253
 
-// refuse answers requests that aren't judged. API servers send few of them, so they are logged at level debug;
-// otherwise any client could fill the log. A review without memory is a change that the API server refuses, so the
-// first such refusal is a warning.
+// refuse answers requests that aren't judged. It logs them at level debug: API servers send few of them, and at level
+// info any client could fill the log. But a review that is refused for lack of memory makes an API server refuse a
+// change, so the first such refusal is a warning.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, fault *fault) {
 	h.metrics.refused(fault.code)
 	if h.budget.shouldReport(fault) {

@@ -161,7 +161,7 @@ func (o Options) checkFiles() error {
 	return errors.Join(errs...)
 }
 
-// clientNames returns the names without blanks.
+// clientNames returns the list of allowed names; empty for any name.
 func (o Options) clientNames() []string {
 	var names []string
 	for name := range strings.SplitSeq(o.ClientNames, ",") {

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// predictionTimeout is how long a review waits for its prediction. Only an overloaded machine takes longer. The
-	// change then goes without a prediction.
+	// predictionTimeout is how long a review waits for its prediction, and then is answered without it. A prediction
+	// takes longer only on an overloaded machine, or if a live read is slow.
 	predictionTimeout = 500 * time.Millisecond
 	// maxConcurrent limits the predictions made at once.
 	maxConcurrent = 2
@@ -30,17 +30,18 @@ const (
 	maxPredictedPorts = 25_000
 )
 
-// predictor predicts the result of a change from the Services that it knows. It helps users and is no guard: if it
-// is not ready, busy, or fails, a review is answered without it. A nil predictor predicts nothing.
+// predictor predicts the result of a change from the Services that it knows. It is a help for users and no guard: if it
+// isn't ready, is busy, or fails, a review is answered without a prediction. A nil predictor predicts nothing.
 //
 //	review ─▶ predict(request) ─▶ index: the Services as last seen ─▶ plan: the result ─▶ warnings
-//	                                                                                    └▶ denials: of DNS names; strict: more
+//	                                                                                    └▶ denials (see messages)
 type predictor struct {
 	lang  validation.Language
 	index *index
-	// strict denies conflicts that Services alone prove, not only DNS names. hide leaves out the names of other namespaces' channels.
+	// strict denies every change whose refusal the Services alone prove. Without strict, only forbidden names for external-dns are denied.
+	// hide leaves out the names of other namespaces' channels.
 	strict, hide bool
-	// ready is false while the index is incomplete or stale. routesReady is the same for predictions about routes; nil without them.
+	// ready is false while the index is incomplete or stale. routesReady is the same for predictions about routes, and nil if there are none.
 	ready, routesReady func() bool
 	// live reads a Service from the API server; may be nil.
 	live    func(context.Context, types.NamespacedName) (*corev1.Service, error)
@@ -66,7 +67,7 @@ func newPredictor(options Options, lang validation.Language, version string, log
 	routes := &follower{what: "Gateways and routes", log: log, readyChanged: func(bool) {}}
 	predictor.ready = services.ready
 	clients, err := newClients(options.Kubeconfig, version)
-	if err != nil { // waiting doesn't cure it
+	if err != nil { // a retry would fail, too: the configuration is wrong
 		log.Error("predictions are off: the API server can't be reached with this configuration; admission continues without them", zap.Error(err))
 		return predictor, func(context.Context) {}
 	}
@@ -210,8 +211,8 @@ func (p *predictor) channel(old, svc *corev1.Service, was validation.Kind) []for
 	return found
 }
 
-// hasAppeared is true if a mux exists that the index doesn't know yet. One kubectl apply often creates a mux and its channels, and on a
-// busy cluster a channel's review may come before the mux's event.
+// hasAppeared reads the mux live, and is true if the mux exists. One kubectl apply often creates a mux and its channels, and on a busy
+// cluster a channel's review may come before the watch event of the mux.
 func (p *predictor) hasAppeared(mux types.NamespacedName) bool {
 	if p.live == nil {
 		return false
@@ -222,8 +223,8 @@ func (p *predictor) hasAppeared(mux types.NamespacedName) bool {
 	return err == nil && p.kind(svc).Mux()
 }
 
-// knows says that the mux is known to honour what a warning is about, or predicted to refuse it. Then the warning, which tells what
-// only gateways do, isn't needed.
+// knows is true if a warning that only muxes on gateways honour a setting isn't needed: the channel's mux is known to be on gateways, or a
+// prediction says that the mux refuses the setting.
 func (p *predictor) knows(warning validation.Reason, svc *corev1.Service, predictions []forecast.Prediction) bool {
 	refusal := map[validation.Reason]validation.Reason{
 		validation.SourceRangesNeedGateways: validation.SourceRangesNotSupported, validation.PortRangesNeedGateways: plan.PortRangesNotSupported,

@@ -22,12 +22,12 @@ type follower struct {
 	what  string
 	feeds []feed
 	log   *zap.Logger
-	// readyChanged is called when the follower becomes ready, and when it ceases to be.
+	// readyChanged is called with true when the follower becomes ready, and with false when it is no longer ready.
 	readyChanged func(bool)
 
 	mu     sync.Mutex
 	states []feedState
-	warned bool // the failure was logged
+	warned bool // a failure was logged since the follower was last ready
 }
 
 // feed is one kind of objects.
@@ -36,16 +36,16 @@ type feed struct {
 	resource string
 	object   runtime.Object
 	list     func() runtime.Object
-	// store returns the store, which calls read once all objects have arrived.
+	// store returns a store. The store calls read when it has got a complete list of the objects.
 	store func(read func()) cache.ReflectorStore
-	// isCustom is true for a kind that isn't installed in every cluster: that it is missing isn't logged. If it isNeeded, the follower isn't
-	// ready then.
+	// isCustom is true for a kind that isn't installed in every cluster: the follower doesn't log that the kind is missing. isNeeded is true
+	// if the follower isn't ready without the kind.
 	isCustom, isNeeded bool
 }
 
 // feedState is the state of a feed.
 type feedState struct {
-	read    bool // all objects have arrived once
+	read    bool // a complete list has arrived, or the kind is missing and isn't needed
 	failing bool // the last request failed
 }
 
@@ -101,8 +101,8 @@ func (f *follower) isReady() bool {
 	return len(f.states) > 0
 }
 
-// noteResult records whether a request failed, and returns its error. Expected errors aren't failures, and neither is a 404 for a custom resource:
-// its CRD isn't installed.
+// noteResult records whether a request failed, and returns the request's error. Expected errors aren't failures. A 404 for a custom resource
+// isn't one either: it says that the CRD isn't installed.
 func (f *follower) noteResult(ctx context.Context, feed *feed, state *feedState, err error) error {
 	switch {
 	case ctx.Err() != nil || isExpected(err):
@@ -117,8 +117,8 @@ func (f *follower) noteResult(ctx context.Context, feed *feed, state *feedState,
 	return err
 }
 
-// isExpected says that the error comes from a healthy API server: one that can't stream a list, or that has dropped the
-// requested version. The reflector then asks in another way.
+// isExpected says that the error comes from a healthy API server, which can't stream a list, or no longer has the
+// requested resourceVersion. The reflector then asks in another way.
 func isExpected(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }

@@ -25,7 +25,7 @@ import (
 type apiServer struct {
 	*httptest.Server
 	services []corev1.Service
-	late     *corev1.Service // exists, and no list or watch shows it
+	late     *corev1.Service // a live read returns this Service, but no list or watch does
 	refuses  atomic.Bool
 	asked    atomic.Int64
 	cut      chan struct{} // ends an open watch
@@ -96,7 +96,7 @@ func kubeconfigOf(t *testing.T, url string) string {
 	return path
 }
 
-// following starts a foresight that follows an API server.
+// following starts a predictor that follows an API server.
 func following(t *testing.T, kubeconfig string) (*predictor, *safeBuffer) {
 	return followingWith(t, PredictOptions{Predict: "true", Kubeconfig: kubeconfig})
 }
@@ -146,7 +146,8 @@ func TestPredictionsStartOnceServicesAreKnown(t *testing.T) {
 	}
 }
 
-// TestMuxThatWasJustCreatedIsNotCalledMissing: one kubectl apply creates a mux and a channel, and the webhook hasn't heard of the mux.
+// TestMuxThatWasJustCreatedIsNotCalledMissing reviews a channel whose mux exists, but hasn't reached the index yet: one kubectl apply may
+// have created both.
 func TestMuxThatWasJustCreatedIsNotCalledMissing(t *testing.T) {
 	mux := testMux(t, nil)
 	mux.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}

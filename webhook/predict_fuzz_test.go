@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// FuzzTrim trims any Service: it reads as before, and a second trim changes nothing.
+// FuzzTrim trims any Service. The trimmed Service must have the same entry as before, and a second trim must change nothing.
 func FuzzTrim(f *testing.F) {
 	mux := testMux(f, map[string]string{"port-range": "20000-20009"})
 	noted := mux.DeepCopy()

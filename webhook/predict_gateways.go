@@ -18,8 +18,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// gateways holds what predictions about routes need. It enters Gateways that give numbers into the index as muxes, and routes that ask for
-// one as channels, as the allocator does. The index's lock guards it.
+// gateways holds the objects that predictions about routes need. It puts Gateways that give numbers into the index as muxes, and routes that
+// ask for a number as channels: the allocator treats them so, too. The index's lock guards the maps.
 type gateways struct {
 	lang       validation.Language
 	index      *index
@@ -33,7 +33,7 @@ func newGateways(lang validation.Language, index *index) *gateways {
 		sets: map[types.NamespacedName]*gatewayv1.ListenerSet{}, namespaces: map[string]labels.Set{}}
 }
 
-// feeds are the kinds that predictions about routes need. A cluster may lack one of the kinds of routes.
+// feeds returns the feeds of the kinds that predictions about routes need. A cluster may lack TCPRoutes or UDPRoutes.
 func (g *gateways) feeds(c clients) []feed {
 	of := func(resource string, object, list runtime.Object, isNeeded bool, set func(types.NamespacedName, metav1.Object)) feed {
 		return feed{
@@ -135,7 +135,8 @@ func (g *gateways) setsOf(gateway types.NamespacedName) []*gatewayv1.ListenerSet
 	return sets
 }
 
-// absent says why a mux of the index that is a Gateway gives no numbers; empty for a Service. The index is locked.
+// absent returns why a Gateway gives no numbers. mux is the Gateway's key in the index. For the key of a Service, absent returns an empty
+// text. The caller holds the index's lock.
 func (g *gateways) absent(mux types.NamespacedName) string {
 	gateway, is := read.GatewayOf(mux)
 	switch {

@@ -134,7 +134,7 @@ func TestRoutesArePredicted(t *testing.T) {
 		routes  []gatewayv1.TCPRoute
 		old     *gatewayv1.TCPRoute
 		route   gatewayv1.TCPRoute
-		says    []string // of the warning; none without, and any with anything
+		says    []string // parts of the warning; nil if there must be no warning, anything if one is allowed
 	}{
 		"a free number":                      {aGateway(), nil, nil, asking("shop", "r", "9001"), nil},
 		"any number":                         {aGateway(), full[:1], nil, asking("shop", "r", "auto"), nil},
@@ -177,7 +177,8 @@ func TestStrictPredictionsDenyRoutes(t *testing.T) {
 	}
 }
 
-// A route that is reviewed proves that its kind is there by now: what was read before its API was installed must not be believed.
+// TestWithoutTheGatewayAPINothingIsPredictedForRoutes reviews a route although the follower found no Gateway API. So the API was installed
+// a moment ago, and what the follower knows is stale.
 func TestWithoutTheGatewayAPINothingIsPredictedForRoutes(t *testing.T) {
 	lists := listsOf(aGateway())
 	for _, kind := range []string{"gateways", "listenersets", "tcproutes"} {
@@ -209,7 +210,8 @@ func TestRoutesAreNotPredictedWhileGatewaysCannotBeRead(t *testing.T) {
 	}
 }
 
-// Objects come and go in any order, and what is known is the same as if they had been listed at once.
+// TestChangesOfGatewaysReachTheIndex adds, changes and deletes the objects one by one. Each prediction must follow from the objects that
+// exist at the time.
 func TestChangesOfGatewaysReachTheIndex(t *testing.T) {
 	lang := testLanguage(t)
 	index := newIndex(lang, time.Now)

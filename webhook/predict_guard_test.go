@@ -27,7 +27,7 @@ func TestNoPredictionsUntilServicesAreKnown(t *testing.T) {
 func TestReviewIsAnsweredIfItsPredictionPanics(t *testing.T) {
 	seer := newSeer(t)
 	seer.index = nil
-	for range 2 * maxConcurrent { // each prediction must return its turn
+	for range 2 * maxConcurrent { // each prediction must free its slot
 		if got := seer.review(t, request(t, nil, named("team-a", "web", 80))); !got.Allowed || got.Warnings != nil {
 			t.Fatalf("the answer is %v", got)
 		}
@@ -66,10 +66,10 @@ func TestReviewDoesNotWaitForASlowPrediction(t *testing.T) {
 	}
 }
 
-// TestReviewOfVeryManyPortsIsNotPredicted changes a channel from before the limit of ports: it gets a warning about the
-// limit, and isn't denied.
+// TestReviewOfVeryManyPortsIsNotPredicted changes a channel that is older than the limit of a channel's ports. The change
+// is allowed with a warning about that limit.
 func TestReviewOfVeryManyPortsIsNotPredicted(t *testing.T) {
-	for count, skips := range map[int]float64{maxPredictedPorts / 2: 0, maxPredictedPorts/2 + 1: 1} { // ports of the old object, and of the new one
+	for count, skips := range map[int]float64{maxPredictedPorts / 2: 0, maxPredictedPorts/2 + 1: 1} { // the two objects have 2*count-1 ports together
 		seer := newSeer(t)
 		svc := named("team-a", "web", 1)
 		for i := range count - 1 {

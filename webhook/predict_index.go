@@ -17,22 +17,24 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// A cached outlook stays in use for a while although its mux has changed: for holdFactor times its cost, minus
-// freeCost. An outlook for 500 channels is mostly current, and one for 10,000 is a second or two old. Otherwise, a
-// burst of reviewed changes would compute it again for each change. The counted cost is at most maxItemCost for each
-// channel and port: more means that the machine was busy. So an outlook for 200 channels is always current.
+// A cached outlook stays in use for a while although its mux has changed: for holdFactor times the part of its cost that
+// exceeds freeCost. An outlook for 500 channels is mostly current, and one for 10,000 is a second or two old. Otherwise,
+// a burst of reviewed changes would compute the outlook again for each change. The counted cost is at most maxItemCost
+// for each channel and port: a higher cost means that the machine was busy. So an outlook for 200 channels and ports,
+// counted together, is always current.
 const (
 	holdFactor  = 10
 	freeCost    = 10 * time.Millisecond
 	maxItemCost = 50 * time.Microsecond
 )
 
-// index holds the parsed muxes and channels, by mux. A reflector writes it. Services are parsed when they arrive; those
-// that are neither mux nor channel aren't kept. The outlook of a mux is cached until the mux or its channels change.
+// index holds the parsed muxes and channels, by mux. Reflectors write it. Services are parsed when they arrive, and those
+// that are neither mux nor channel aren't kept. The outlook of a mux is cached. When the mux or its channels have
+// changed, the outlook is computed again, at once or after a while (holdFactor).
 type index struct {
 	lang validation.Language
 	now  func() time.Time
-	// absent says why a mux that is no Service is missing; nil without one.
+	// absent returns why a Gateway, which is in the index as a mux, gives no numbers; an empty text for Services.
 	absent     func(mux types.NamespacedName) string
 	holdFactor int
 
@@ -41,7 +43,7 @@ type index struct {
 	muxes   map[types.NamespacedName]*indexedMux
 }
 
-// entry is a parsed Service: a mux, a channel, by mistake both, or neither.
+// entry is a parsed Service, Gateway or route: a mux, a channel, by mistake both, or neither.
 type entry struct {
 	mux     *plan.ObservedMux
 	channel *plan.ObservedChannel
@@ -62,7 +64,7 @@ type cachedOutlook struct {
 	version int
 	done    chan struct{}
 	outlook *forecast.Outlook // nil if Survey panicked
-	until   time.Time         // when it must be computed again if the mux has changed
+	until   time.Time         // until then the outlook is used although the mux has changed
 }
 
 func newIndex(lang validation.Language, now func() time.Time) *index {
@@ -88,8 +90,9 @@ func (x *index) store(read func()) *store {
 	}}
 }
 
-// outlook returns the outlook of a mux, or of a missing mux as if it existed. The first request after a change computes
-// it. Concurrent requests wait for it and share the result, which may be one change old.
+// outlook returns the outlook of a mux, which may be missing. The first request after a change computes the outlook,
+// unless the cached one is still in use (holdFactor). Concurrent requests wait for the result and share it. It may be
+// some changes old.
 func (x *index) outlook(mux types.NamespacedName) *forecast.Outlook {
 	x.mu.Lock()
 	m := x.muxes[mux]
@@ -159,7 +162,8 @@ func (x *index) world(mux types.NamespacedName, m *indexedMux) plan.World {
 	return w
 }
 
-// set stores a Service. A change that no decision depends on, such as of the status, keeps the cached outlook.
+// set stores an entry. If nothing has changed that a decision depends on (only the status, for example), the cached
+// outlook stays current.
 func (x *index) set(key types.NamespacedName, is entry) {
 	was := x.entries[key]
 	if reflect.DeepEqual(was, is) {
@@ -196,7 +200,7 @@ func (x *index) entryOf(mux types.NamespacedName) *indexedMux {
 	return page
 }
 
-// changed counts a change of a mux, and drops a mux without channels that doesn't exist.
+// changed counts a change of a mux or of its channels. It drops the mux if it doesn't exist and has no channels.
 func (x *index) changed(mux types.NamespacedName, m *indexedMux) {
 	m.version++
 	if m.mux == nil && len(m.channels) == 0 {

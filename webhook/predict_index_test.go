@@ -24,7 +24,7 @@ func newTestBook(t testing.TB) *index {
 	return b
 }
 
-// keep fails the test if the book returns an error to its reflector.
+// keep fails the test if a store of the index returns an error to its reflector.
 func keep(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -32,7 +32,7 @@ func keep(t testing.TB, err error) {
 	}
 }
 
-// refuses returns whether a new channel with that port would be refused.
+// refuses says that a new channel with that port would be refused.
 func refuses(b *index, port int32) bool {
 	channel := plan.ReadChannel(b.lang, named("team-z", "asks", port))
 	return len(b.outlook(muxName).Channel(nil, channel, false)) > 0

@@ -8,8 +8,8 @@ import (
 
 // The reasons for answering a review without predictions.
 const (
-	skippedUnready = "unready" // Services weren't read yet, or can't be read any more
-	skippedBusy    = "busy"    // the prediction takes too long
+	skippedUnready = "unready" // the objects that predictions need weren't read yet, or can't be read any more
+	skippedBusy    = "busy"    // the prediction takes too long, or waits too long for others to end
 	skippedLarge   = "large"   // the objects have too many ports
 	skippedBroken  = "broken"  // the prediction panicked, see the log
 )

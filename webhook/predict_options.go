@@ -11,11 +11,11 @@ import (
 // PredictOptions are the settings of predictions. With predictions off, the webhook sends no requests to the API
 // server, and needs no rights.
 type PredictOptions struct {
-	// Predict reads Services, and warns of ports that the reconciler will refuse.
+	// Predict reads Services, and warns of ports that the reconciler will refuse. It denies forbidden names for external-dns.
 	Predict flags.Switch
-	// Strict denies a change if the Services alone prove the conflict.
+	// Strict denies a change if the Services alone prove that the reconciler will refuse it.
 	Strict flags.Switch
-	// HideHolders leaves out the names of channels in other namespaces than the sender's.
+	// HideHolders leaves out the names of channels in other namespaces than the reviewed object's.
 	HideHolders flags.Switch
 	// Routes reads the Gateway API's objects too, and predicts the same for routes that ask for a number.
 	Routes bool

@@ -10,11 +10,11 @@ import (
 )
 
 // declaresMark is an annotation that trim sets on a Service whose applier declares the placeholder port, because trim
-// drops the metadata that shows it. It isn't a valid annotation key, so no Service in a cluster can have it.
+// drops the metadata that shows the declaration. The key isn't valid, so no Service in a cluster can have it.
 const declaresMark = "(declares the placeholder)"
 
 // trim drops the parts of a Service that this package never reads, to save memory while all Services are listed. It may
-// run twice on a Service, and treats all Services alike.
+// run twice on a Service.
 func trim(obj any) (any, error) {
 	svc, ok := obj.(*corev1.Service)
 	if !ok {

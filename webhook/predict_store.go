@@ -9,12 +9,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store is a reflector's store that hands each change to a function: nil for an object that is gone.
+// store is a reflector's store. It calls set with the new state of each changed object, and with nil for an object that
+// is gone. It calls read after each complete list.
 type store struct {
 	mu   *sync.Mutex
 	set  func(types.NamespacedName, metav1.Object)
 	read func()
-	// trim drops the parts of an object that are never read; may be nil.
+	// trim drops the parts of an object that are never read. If it is nil, only managed fields are dropped.
 	trim  cache.TransformFunc
 	known map[types.NamespacedName]bool
 }
@@ -55,7 +56,7 @@ func (s *store) put(object metav1.Object, exists bool) {
 	s.set(key, object)
 }
 
-// Replace passes all objects on, and that all others are gone.
+// Replace passes on all objects of a list, and that all other known objects are gone.
 func (s *store) Replace(list []any, _ string) error {
 	s.mu.Lock()
 	there := map[types.NamespacedName]bool{}
@@ -79,7 +80,8 @@ func (s *store) Replace(list []any, _ string) error {
 // Resync does nothing.
 func (s *store) Resync() error { return nil }
 
-// Transformer returns the function that the reflector applies to each listed object.
+// Transformer returns the function that the reflector applies to each object of a streamed list. The reflector doesn't
+// apply it to other lists and to watch events.
 func (s *store) Transformer() cache.TransformFunc {
 	if s.trim != nil {
 		return s.trim

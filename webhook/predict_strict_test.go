@@ -132,8 +132,8 @@ func TestSourceRangesAreWarnedOf(t *testing.T) {
 	}
 }
 
-// TestNamesForExternalDNSAreDenied: without strict, a change is denied if it brings a name that external-dns would publish and
-// the mux doesn't allow.
+// TestNamesForExternalDNSAreDenied checks that, without strict, too, a change is denied if it brings a name that external-dns would
+// publish and that the mux doesn't allow.
 func TestNamesForExternalDNSAreDenied(t *testing.T) {
 	const key = "external-dns.alpha.kubernetes.io/hostname"
 	with := func(names string, more ...int32) *corev1.Service {

@@ -44,7 +44,7 @@ func testMux(t testing.TB, annotations map[string]string, channels ...*corev1.Se
 	return svc
 }
 
-// named returns a channel with a port, and possibly more.
+// named returns a channel with one port or more.
 func named(namespace, name string, port int32, more ...int32) *corev1.Service {
 	return channel(func(svc *corev1.Service) {
 		svc.Namespace, svc.Name = namespace, name
@@ -63,7 +63,7 @@ func disabled(svc *corev1.Service) *corev1.Service {
 	return svc
 }
 
-// seer is a foresight with its log and metrics, which knows some Services.
+// seer is a predictor that knows some Services, with its log and metrics.
 type seer struct {
 	*predictor
 	logs     *bytes.Buffer

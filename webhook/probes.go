@@ -16,7 +16,7 @@ const (
 )
 
 // probeRoutes serves probes and metrics. The process is healthy if it answers at all, and ready if it can take reviews.
-// /readyz also shows why it isn't ready, and faults that leave it ready.
+// /readyz also shows why the process isn't ready, and faults that leave the process ready.
 func probeRoutes(state *state, registry *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(HealthPath, func(w http.ResponseWriter, _ *http.Request) {

@@ -57,8 +57,8 @@ func testOptions(volume *certstest.Volume) Options {
 	return options
 }
 
-// start runs a process. prepare may change its options, and fill its volume. If release isn't nil, a drain's delay
-// lasts until release is closed, whatever the options say.
+// start runs a process. prepare may change its options, fill its volume, and set release. If release isn't nil, the delay
+// of a drain lasts until the test closes release, whatever the options say.
 func start(t *testing.T, prepare func(*running, *Options)) *running {
 	t.Helper()
 	r := &running{
@@ -154,7 +154,7 @@ func caller(pool *x509.CertPool, fresh, http2 bool) *http.Client {
 	}}
 }
 
-// ask sends a body, and returns an error unless it is allowed.
+// ask sends a review, and returns an error unless the answer allows it.
 func (r *running) ask(client *http.Client, body io.Reader) error {
 	response, err := client.Post("https://"+r.admission.listener.Addr().String()+Path, "application/json", body)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // path, method, media type and size are those of a review, and otherwise with an HTTP error. Each must return its
 // memory to the budget.
 //
-// Blanks follow the body, so that it can be large. Its length is announced rightly, wrongly, or, in chunks, not at all.
+// Blanks follow the body, so that it can be large. The announced length is right or wrong. A body in chunks has none.
 func FuzzRequest(f *testing.F) {
 	good := body(f, request(f, nil, channel(nil)))
 	denied := body(f, request(f, nil, annotated("external-ports", "http:0")))

@@ -33,7 +33,8 @@ const (
 	Denied  Decision = "denied"
 )
 
-// notRead is the kind of an object that wasn't decoded: the object of a deletion, or one that can't be decoded.
+// notRead is the kind in an answer for which no object was decoded: the request isn't judged, it is a deletion without
+// predictions, or the object can't be decoded.
 const notRead = "unread"
 
 // reasonUnreadable is the reason of a denial for an object that can't be decoded. API servers don't send such a
@@ -54,12 +55,12 @@ func (a Answer) Decision() Decision {
 // Review answers a request. It judges a Service that is created or updated, and a route that asks for a number, and allows any other
 // request. A dry run gets the same answer.
 //
-// It decodes the old object only if the new one has problems.
+// It decodes an old Service only if the new one has problems.
 func Review(lang validation.Language, req *admissionv1.AdmissionRequest) Answer {
 	return review(lang, nil, nil, req)
 }
 
-// review also asks for predictions, if the Service has no problems.
+// review is Review with predictions, which it asks for only if the rules deny nothing.
 func review(lang validation.Language, predictor *predictor, served served, req *admissionv1.AdmissionRequest) Answer {
 	if isDeletion(req) {
 		return answerDeletion(predictor, req)
@@ -97,8 +98,8 @@ func review(lang validation.Language, predictor *predictor, served served, req *
 	return answerOf(req, svc, verdict, predicted)
 }
 
-// isJudged says that the request is judged. The webhook's rules and matchConditions send no other request; if they are
-// edited, other requests must still be allowed.
+// isJudged says that the request creates or updates a Service. review has answered deletions and routes before. API
+// servers send other requests only if somebody edits the webhook's rules or matchConditions; they must be allowed.
 func isJudged(req *admissionv1.AdmissionRequest) bool {
 	return (req.Operation == admissionv1.Create || req.Operation == admissionv1.Update) && ofServices(req)
 }
@@ -140,8 +141,8 @@ func answerOf(req *admissionv1.AdmissionRequest, svc *corev1.Service, verdict va
 	return answer
 }
 
-// nameOf returns the object's name for a request that has none. An API server has generated a name by then; otherwise
-// the prefix of the generated name identifies the object.
+// nameOf returns the object's name for a request without a name. If the API server hasn't generated the object's name
+// yet, the result is the name's prefix and a star.
 func nameOf(svc *corev1.Service) string {
 	if svc.Name == "" && svc.GenerateName != "" {
 		return svc.GenerateName + "*"

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// routeText is a TCPRoute with annotations; each of them is a key without our prefix, and a value.
+// routeText returns a TCPRoute with annotations. Their keys are given without our prefix.
 func routeText(t *testing.T, annotations map[string]string, parent string) []byte {
 	t.Helper()
 	notes := map[string]string{}

@@ -15,7 +15,7 @@ import (
 // with a warning, because another release may manage it.
 type served []string
 
-// elsewhere is the way out for a mux in a namespace in which the release manages none.
+// elsewhere is the end of each warning here. It says how to correct the Service or the release.
 const elsewhere = "unless another release manages it. Add namespace %s to rbac.muxNamespaces of the chart, or %s (%s)"
 
 // warnings returns the warnings for a Service whose mux is in a namespace that this release doesn't serve.

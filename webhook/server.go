@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// headerTimeout and bodyTimeout are longer than an API server waits: 5 s in the chart's configuration, and 30 s at
-	// most. They end requests whose caller has given up.
+	// These limits end requests whose caller has given up: in the chart's configuration, an API server waits 5 s.
+	// bodyTimeout includes the header.
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 10 * time.Second
 	answerTimeout = 15 * time.Second

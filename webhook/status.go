@@ -48,8 +48,8 @@ func codeOf(operation admissionv1.Operation) (int32, metav1.StatusReason) {
 	return http.StatusForbidden, metav1.StatusReasonForbidden
 }
 
-// sentence returns a problem's message without the field at its start, if the problem's Field names it too: both are
-// always shown together.
+// sentence returns a problem's message. It leaves out the field at the start of the message if the problem's Field is
+// the same field: answers always show Field beside the message.
 func sentence(p validation.Problem) string {
 	part, rest, found := strings.Cut(p.Message, ": ")
 	if found && (part == p.Field || strings.HasSuffix(p.Field, "/"+part+"]")) {

@@ -76,7 +76,7 @@ func TestNoRequestFailsWhileCertificatesAreSwapped(t *testing.T) {
 	r.end(t)
 }
 
-// slow is a body whose second half is sent when the test says so.
+// slow is a body whose second half is sent when the test closes the channel now.
 type slow struct {
 	first, second io.Reader
 	now           chan struct{}
@@ -125,7 +125,7 @@ func TestRolloutFailsNoReview(t *testing.T) {
 	t.Logf("%d requests around the signal, %d under way at the end", asked, len(bodies))
 }
 
-// saysGoodbye returns whether an answer closes its connection.
+// saysGoodbye says that an answer closes its connection.
 func (r *running) saysGoodbye(t *testing.T) bool {
 	t.Helper()
 	client := caller(r.authority.Pool(), false, false)
@@ -195,8 +195,8 @@ func TestEndlessReviewDoesNotBlockTheEnd(t *testing.T) {
 	}
 }
 
-// TestSlowLargeBodiesDoNotBlockOthers sends the first halves of many large bodies. Another review is judged meanwhile,
-// and finally so are all of them.
+// TestSlowLargeBodiesDoNotBlockOthers sends the first halves of many large bodies. Other reviews are judged meanwhile. Then
+// the second halves follow, and all these reviews are judged, too.
 func TestSlowLargeBodiesDoNotBlockOthers(t *testing.T) {
 	r := start(t, withCertificate(t))
 	r.awaitReady(t, http.StatusOK)

@@ -8,8 +8,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Kubernetes' limits. Above the total, the API server cuts each warning of a request, also those of other webhooks, to
-// the length of one. It counts characters; this code counts bytes for the total, which are never fewer.
+// Kubernetes' limits, in characters. If the warnings of a request have more than maxWarnings together, the API server
+// cuts each of them, also those of other webhooks, to maxWarning. For the total, this code counts bytes, which are never
+// fewer than characters.
 const (
 	maxWarning  = 256
 	maxWarnings = 4096
@@ -17,11 +18,11 @@ const (
 	maxErrorText = 512
 )
 
-// textTolerated is the prefix of problems that the old object has, too.
+// textTolerated is the prefix of warnings about problems that the old object has, too.
 const textTolerated = "was there before, and is refused in new objects: "
 
-// warnings returns the lines that kubectl prints. Tolerated problems come first, then predictions, because they matter
-// more.
+// warnings returns the lines that kubectl prints. Tolerated problems come first, then predictions: the last lines are
+// dropped if there are too many.
 func warnings(verdict validation.Verdict, predictions ...string) []string {
 	if len(verdict.Tolerated)+len(verdict.Warnings)+len(predictions) == 0 {
 		return nil

@@ -3,10 +3,10 @@ package webhook
 import "bytes"
 
 const (
-	// elementWeight counts an element of a JSON array. The worst case is a Service's port without a name: its struct,
-	// and a denial that names it. A test measures it.
+	// elementWeight is the memory of an element of a JSON array. The worst case is a Service's port without a name: its
+	// struct, and a denial about it. A test measures this case.
 	elementWeight = 768
-	// fieldWeight counts a member of a JSON object. The worst case is an annotation.
+	// fieldWeight is the memory of a member of a JSON object. The worst case is an annotation.
 	fieldWeight = 80
 	// maxDecodeWeight limits the memory to decode and judge one request. Two objects with 10,000 ports each, and the
 	// managed fields of two appliers, take half of it.
@@ -24,7 +24,7 @@ const (
 func decodeWeight(body []byte) int64 {
 	var elements, fields int64
 	inArray := make([]bool, 0, 64)
-	raw := 0 // the depth of an object whose fields aren't decoded; 0 outside of one
+	raw := 0 // the depth of the object whose fields aren't decoded; 0 outside of such an object
 	for i := 0; i < len(body) && len(inArray) <= maxDepth; i++ {
 		switch body[i] {
 		case '"':
@@ -55,7 +55,7 @@ func decodeWeight(body []byte) int64 {
 	return copies*int64(len(body)) + elements*elementWeight + fields*fieldWeight
 }
 
-// stringEnd returns the index of the quote that ends the string which begins at start.
+// stringEnd returns the index of the closing quote of the string whose opening quote is at start.
 func stringEnd(body []byte, start int) int {
 	for i := start + 1; i < len(body); i++ {
 		switch body[i] {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Authority signs serving certificates.
+// Authority signs certificates for servers and clients.
 type Authority struct {
 	cert   *x509.Certificate
 	key    *ecdsa.PrivateKey
@@ -52,7 +52,8 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// Pair is a certificate followed by its authority's, and its private key, as the files tls.crt and tls.key hold them.
+// Pair is the content of the files tls.crt and tls.key: a certificate followed by its authority's certificate, and the
+// private key of the first one.
 type Pair struct {
 	Cert, Key []byte
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// listTimeout limits one list request. If the API server doesn't answer for longer, that is reported as a fault.
+	// listTimeout limits one list request. If the API server doesn't answer in time, Object reports an error.
 	listTimeout = 5 * time.Second
 	// watchSeconds limits one watch. A connection that died silently is noticed after this time at the latest.
 	watchSeconds = 300
@@ -31,7 +31,7 @@ type News struct {
 }
 
 // Object watches one object until the context ends. It calls report with every state that the API server sends, in order,
-// and with each failed request. List is an empty list of the object's kind.
+// and with the error of each failed request. list is an empty list of the object's kind.
 func Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key types.NamespacedName, report func(News)) {
 	for ctx.Err() == nil {
 		if err := listAndWatch(ctx, c, list, key, report); err != nil && ctx.Err() == nil {

@@ -33,7 +33,7 @@ type steady struct {
 	key  ed25519.PrivateKey
 }
 
-// steadyNow is a time in the middle of the steady certificates' lives.
+// steadyNow is a time at which the steady certificates are valid.
 var steadyNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newSteady(t testing.TB, serial byte, by *steady, names ...string) *steady {
@@ -125,7 +125,7 @@ func FuzzConfiguration(f *testing.F) {
 	})
 }
 
-// judged judges twice, checks that both results are equal, and checks rules for every result.
+// judged judges twice, and checks that both results are equal and follow the rules for every result.
 func judged(t *testing.T, o *observation, now time.Time) Status {
 	t.Helper()
 	if !o.tried() {

@@ -30,7 +30,8 @@ type Options struct {
 	// or empty.
 	Certificates      []string
 	SelfManagedSecret string
-	// Kept returns why the self-managed certificate can't be kept. It is nil unless certificates are self-managed.
+	// Kept returns why the self-managed certificate can't be kept up to date. The function is nil unless certificates are
+	// self-managed.
 	Kept func() error
 	// Leading says whether this process leads: only the leader emits Events.
 	Leading func() bool
@@ -131,7 +132,7 @@ func (g *Guard) followAll(ctx context.Context, following *sync.WaitGroup) {
 	}
 }
 
-// look makes the handshakes and reads the issuers: no watch reports these.
+// look makes the handshakes and reads the issuers: no watch reports changes of these.
 func (g *Guard) look(ctx context.Context) {
 	shook := map[target]handshake{}
 	entries := g.seen.entries()
@@ -147,7 +148,7 @@ func (g *Guard) look(ctx context.Context) {
 	}
 }
 
-// conclude publishes the result. It publishes nothing before the first answer about the configuration, or while an
+// conclude publishes the result. It publishes nothing before the configuration is read or can't be read, nor while an
 // endpoint of the configuration has had no handshake yet.
 func (g *Guard) conclude(started time.Time) {
 	if g.options.Kept != nil {

@@ -11,11 +11,11 @@ import (
 	"nowake.ai/svc-lb-mux/certs"
 )
 
-// unreadGrace is how long an object that was read before may be unreadable before that is a fault. A restart of the API
-// server is no fault.
+// unreadGrace is how long reads of an object may fail without a fault, if a read succeeded before. So a restart of the
+// API server is no fault.
 const unreadGrace = 15 * time.Second
 
-// judge returns all faults. Every endpoint has had a handshake by then.
+// judge returns all faults. The caller has tried a handshake with every endpoint.
 func judge(o *observation, now time.Time) Status {
 	faults, notAfter := judgeConfiguration(o, now)
 	for i := range o.certificates {

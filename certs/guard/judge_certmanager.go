@@ -15,7 +15,7 @@ import (
 const secretDoesNotExist = "DoesNotExist"
 
 func judgeCertificate(c *certificate, now time.Time) []Fault {
-	if apierrors.IsNotFound(c.err) { // of the kind: a list of a known kind is never "not found"
+	if apierrors.IsNotFound(c.err) { // the kind isn't installed: a list of an installed kind is never "not found"
 		return []Fault{{CertManagerMissing, c.String(), fmt.Sprintf("the API server doesn't know the kind Certificate of cert-manager, "+
 			"which %s needs to issue the webhook's certificate: install cert-manager, or set certs.mode to selfManaged", c)}}
 	}

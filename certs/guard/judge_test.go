@@ -20,7 +20,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/certstest"
 )
 
-// scene is a world without faults, until a case changes it.
+// scene is an observation without faults, until a case changes it.
 type scene struct {
 	observation
 	entry *admissionregistrationv1.ValidatingWebhook
@@ -29,7 +29,7 @@ type scene struct {
 	ready *cmapi.CertificateCondition
 }
 
-// chain returns the certificates that a new CA's certificate is served with, and the bundle that trusts them.
+// chain returns a served chain, which is only a leaf signed by a new CA, and the bundle with this CA.
 func chain(t *testing.T, life time.Duration) ([]*x509.Certificate, []byte) {
 	t.Helper()
 	pair := certstest.NewAuthority(t).Pair(t, time.Now().Add(life))
@@ -85,7 +85,7 @@ func TestJudgeFindsFaults(t *testing.T) {
 			s.handshakes[targetOf(&s.entry.ClientConfig)] = s.handshakes[s.place]
 		}, []Reason{NotTrusted}, true},
 		"an address without a host": {func(s *scene) {
-			url := "https://:443" // where a certificate for any name would do
+			url := "https://:443" // verification against an empty name accepts a certificate for any name
 			s.entry.ClientConfig.URL = &url
 			s.handshakes[targetOf(&s.entry.ClientConfig)] = s.handshakes[s.place]
 		}, []Reason{NotReachable}, true},
@@ -126,7 +126,8 @@ func TestJudgeFindsFaults(t *testing.T) {
 	}
 }
 
-// Otherwise a process that waits for readiness would continue before any handshake.
+// TestNewAddressIsNotTriedYet changes the address of the configuration. The new address must not count as tried:
+// otherwise a process that waits for readiness would go on before any handshake with it.
 func TestNewAddressIsNotTriedYet(t *testing.T) {
 	s := newScene(t)
 	if !s.tried() {

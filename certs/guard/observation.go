@@ -21,15 +21,15 @@ type observation struct {
 	configuration known
 	// handshakes are the results by endpoint of the configuration. An endpoint that isn't in the map wasn't tried yet.
 	handshakes map[target]handshake
-	// certificates are cert-manager's.
+	// certificates are the states of cert-manager's Certificates.
 	certificates []certificate
-	// secret is the self-managed Secret, or nil in another mode. kept is why the self-managed certificate can't be
-	// kept.
+	// secret is the self-managed Secret, or nil in another mode. kept is why the self-managed certificate can't be kept
+	// up to date.
 	secret *known
 	kept   error
 }
 
-// known is the last known state of an object: its content, its absence, or since when it can't be read.
+// known is the last known state of an object: its content or its absence, and since when it can't be read.
 type known struct {
 	kind, name string
 	object     client.Object // nil if it doesn't exist
@@ -51,8 +51,8 @@ func (r *known) update(news follow.News, now time.Time) {
 
 func (r *known) String() string { return r.kind + " " + r.name }
 
-// certificate is the state of a cert-manager Certificate. issuerLost is true if its Issuer is missing, as far as our
-// rights tell.
+// certificate is the state of a cert-manager Certificate. issuerLost is true if its Issuer is missing. It is false if we
+// may not read the Issuer.
 type certificate struct {
 	known
 	issuerLost bool
@@ -126,7 +126,7 @@ func (o *observation) entries() []admissionregistrationv1.ValidatingWebhook {
 	return configuration.Webhooks
 }
 
-// tried says that every endpoint of the configuration has had a handshake.
+// tried says that a handshake with every endpoint of the configuration was tried.
 func (o *observation) tried() bool {
 	entries := o.entries()
 	for i := range entries {

@@ -1,10 +1,12 @@
 package guard
 
-// Reason is why admission isn't on guard, or soon won't be. It appears in Events, as a metric's label, and in /readyz.
+// Reason is why admission isn't on guard, or may soon be off guard. It appears in Events, as a metric's label, and in
+// /readyz.
 type Reason string
 
-// These take admission off guard: while such a fault lasts, muxes and channels can't be changed. ConfigurationMissing
-// is the exception: without the configuration, changes pass unchecked.
+// These take admission off guard: while such a fault lasts, API servers refuse changes of muxes and channels. Two reasons
+// are exceptions. With ConfigurationMissing, changes pass unchecked. With Unreadable, admission may work, but the guard
+// can't know.
 const (
 	// ConfigurationMissing says that the ValidatingWebhookConfiguration is gone, so the API server calls no webhook.
 	ConfigurationMissing Reason = "ConfigurationMissing"
@@ -12,11 +14,12 @@ const (
 	NoCABundle Reason = "NoCABundle"
 	// ServiceMissing says that the Service named by the configuration doesn't exist.
 	ServiceMissing Reason = "ServiceMissing"
-	// NotReachable says that the Service doesn't answer, or that its answer carries no certificate.
+	// NotReachable says that the endpoint doesn't answer, that its answer carries no certificate, or that the
+	// configuration names no endpoint.
 	NotReachable Reason = "NotReachable"
-	// NotTrusted says that the served certificate isn't signed by the bundle, or is valid for other names.
+	// NotTrusted says that no CA of the bundle has signed the served certificate, or that the certificate is for other names.
 	NotTrusted Reason = "NotTrusted"
-	// CertificateExpired says that the served certificate, or one that signed it, has expired.
+	// CertificateExpired says that the served certificate, or the certificate of its CA, has expired or isn't valid yet.
 	CertificateExpired Reason = "CertificateExpired"
 	// Unreadable says that a needed object can't be read from the API server.
 	Unreadable Reason = "Unreadable"
@@ -32,7 +35,7 @@ const (
 	CertificateNotReady Reason = "CertificateNotReady"
 	// IssuerMissing says that the Issuer of a Certificate doesn't exist.
 	IssuerMissing Reason = "IssuerMissing"
-	// SecretMissing says that the Secret doesn't exist which a new pod of the webhook needs to start.
+	// SecretMissing says that the certificate's Secret doesn't exist. A new pod of the webhook can't start without it.
 	SecretMissing Reason = "SecretMissing"
 	// NotKept says that the self-managed certificate, or its bundle, can't be written.
 	NotKept Reason = "NotKept"
@@ -54,7 +57,7 @@ func Reasons() []Reason {
 	}
 }
 
-// offGuard says that API servers get no answer from the webhook while a fault of this reason lasts.
+// offGuard says that a fault of this reason takes admission off guard.
 func (r Reason) offGuard() bool {
 	switch r {
 	case ConfigurationMissing, NoCABundle, ServiceMissing, NotReachable, NotTrusted, CertificateExpired, Unreadable:

@@ -17,7 +17,7 @@ func TestNewFaultsAndTheirEndCauseOneEventEach(t *testing.T) {
 		faults []Fault
 		want   []string
 	}{
-		{nil, nil}, // there was never a fault
+		{nil, nil}, // no fault yet
 		{[]Fault{blank, {NoCABundle, "a", "of another entry"}}, []string{"Warning NoCABundle first"}},
 		{[]Fault{{NoCABundle, "a", "in other words"}}, nil},
 		{[]Fault{blank, {NoCABundle, "b", "another"}}, []string{"Warning NoCABundle another"}},

@@ -65,7 +65,7 @@ func (k *Keeper) writeBundle(ctx context.Context, configuration *admissionregist
 	return nil
 }
 
-// writeSecret replaces the Secret's data. It keeps other metadata, such as labels of others.
+// writeSecret replaces the Secret's data, and adds our labels and our owner reference. It keeps all other metadata.
 func (k *Keeper) writeSecret(ctx context.Context, seen seen, state State) error {
 	data, err := state.data()
 	if err != nil {
@@ -96,7 +96,7 @@ func (k *Keeper) writeSecret(ctx context.Context, seen seen, state State) error 
 }
 
 // setOwner makes the configuration the Secret's owner, so that the Secret is garbage-collected with it. It drops a
-// reference to a deleted configuration of the same name: with that reference, the Secret would be deleted at once.
+// reference to a deleted configuration of the same name: a Secret without any other owner is garbage-collected at once.
 func setOwner(secret *corev1.Secret, configuration *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	const kind = "ValidatingWebhookConfiguration"
 	secret.OwnerReferences = slices.DeleteFunc(secret.OwnerReferences, func(owner metav1.OwnerReference) bool {

@@ -31,10 +31,10 @@ type Decision struct {
 	Again  time.Time
 }
 
-// Draft is a State to write, and the parts that must be made before.
+// Draft is a State to write, without the parts that forge makes first.
 type Draft struct {
 	State
-	// NewNext asks for an authority as Next, NewLeaf for a leaf that Signing signs.
+	// NewNext asks for a new authority as Next. NewLeaf asks for a new leaf that Signing signs.
 	NewNext, NewLeaf bool
 }
 
@@ -42,7 +42,7 @@ type Draft struct {
 // no Secrets, would add an authority at each start and fill the configuration.
 const maxOld = 16
 
-// Decide returns the next step, or until when to wait.
+// Decide returns the next step, or Wait and the time until which to wait.
 func Decide(w World) Decision {
 	if !w.usable() {
 		return w.startOver()
@@ -84,8 +84,8 @@ func (w World) usable() bool {
 		(s.Signing.Key != nil || s.Leaf.good(s.Signing, w.Names, w.Now))
 }
 
-// startOver makes a new Secret. The new authority goes into the bundles before it signs a leaf. If pods may serve a
-// leaf of another authority, the step waits for Policy.Settle in between.
+// startOver returns the next step to a new Secret. The new authority goes into the bundles before it signs a leaf. If
+// pods may serve a leaf of another authority, the new one signs only after it has been in the bundles for Policy.Settle.
 func (w World) startOver() Decision {
 	next := w.Pending
 	if w.Secret != nil && w.Secret.Next.canSign(w.Names, w.Now) {
@@ -105,8 +105,8 @@ func (w World) startOver() Decision {
 		Draft{State: State{Signing: *next, Old: old, OldSince: w.Now}, NewLeaf: true})
 }
 
-// possibleSigners returns all authorities that may have signed the served leaf, also those of others: before the Secret
-// exists, another tool may have kept the certificate.
+// possibleSigners returns all authorities that may have signed the served leaf. Other tools may have made some of them:
+// before our Secret exists, another tool may have renewed the certificate.
 func (w World) possibleSigners() []*x509.Certificate {
 	var all []*x509.Certificate
 	if s := w.Secret; s != nil {
@@ -132,7 +132,7 @@ func (w World) rotate(s State) Decision {
 	return Decision{}
 }
 
-// promotion returns when Next may sign. That is earlier if the signing authority expires soon.
+// promotion returns when Next may sign: after Policy.Trusted, or after Policy.Settle if the signing authority expires soon.
 func (w World) promotion() time.Time {
 	since := w.trustedSince(w.Secret.Next.Cert)
 	if end := w.Secret.Signing.Cert.NotAfter; end.Before(since.Add(2 * w.Policy.Trusted)) {
@@ -143,7 +143,7 @@ func (w World) promotion() time.Time {
 
 func (w World) leafGood() bool { return w.Secret.Leaf.good(w.Secret.Signing, w.Names, w.Now) }
 
-// leafDue returns when to sign a new leaf: never before its authority is known to be trusted.
+// leafDue returns when to sign a new leaf: not before its authority has been in all bundles for Policy.Settle.
 func (w World) leafDue() time.Time {
 	trusted := w.trustedSince(w.Secret.Signing.Cert).Add(w.Policy.Settle)
 	if !w.leafGood() {
@@ -206,7 +206,8 @@ func (w World) allBundlesAre(want []byte) bool {
 	return !slices.ContainsFunc(w.Bundles, func(have []byte) bool { return !bytes.Equal(have, want) })
 }
 
-// trustedSince returns since when the authority has been in every bundle; if it isn't yet, the current time.
+// trustedSince returns since when the authority has been in every bundle. For an authority that isn't in all bundles yet,
+// it returns the current time.
 func (w World) trustedSince(cert *x509.Certificate) time.Time {
 	if at, known := w.Since[string(cert.Raw)]; known {
 		return at
@@ -214,8 +215,8 @@ func (w World) trustedSince(cert *x509.Certificate) time.Time {
 	return w.Now
 }
 
-// limitOld returns at most maxOld authorities. It drops those of others before ours, and of ours the newest: no
-// certificate was signed by it yet.
+// limitOld returns at most maxOld authorities. It drops authorities of other tools before ours, and newer ones before
+// older ones: if there are too many, the newest have signed no certificate yet.
 func limitOld(certs []*x509.Certificate) []*x509.Certificate {
 	certs = slices.SortedStableFunc(slices.Values(byAge(certs)), func(a, b *x509.Certificate) int { return cmp.Compare(rank(a), rank(b)) })
 	return byAge(certs[:min(len(certs), maxOld)])

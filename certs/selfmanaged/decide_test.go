@@ -16,8 +16,8 @@ const (
 	wroteSecret   = "the Secret was written"
 )
 
-// Each story begins with a served and trusted certificate. It lists all writes, and the number of authorities that are
-// trusted at the end.
+// TestStories plays stories. Each story begins with a served and trusted certificate. It lists all steps that follow, and
+// the number of authorities that are trusted at the end.
 func TestStories(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, story := range map[string]struct {
@@ -130,7 +130,7 @@ func TestStories(t *testing.T) {
 			do: func(t *testing.T, s *sim) {
 				many := readCertificates(s.bundles[0])
 				for i := range maxOld + 4 {
-					s.now = s.now.Add(-time.Duration(i) * time.Minute) // they are older than ours
+					s.now = s.now.Add(-time.Duration(i) * time.Minute) // so that the foreign authorities are older than ours
 					many = append(many, strangers(t, s).Cert)
 					s.now = s.now.Add(time.Duration(i) * time.Minute)
 				}
@@ -180,7 +180,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// signAnew renews the due leaf first, so that a story is only about authorities.
+// signAnew writes a new leaf. A story that is only about authorities calls it, so that no renewal of the leaf is due.
 func (s *sim) signAnew() {
 	state, err := forge(Draft{State: *read(s.secret), NewLeaf: true}, names(), s.now, s.policy)
 	s.must(err)

@@ -43,7 +43,7 @@ func New(options Options) *Keeper {
 	return &Keeper{options: options, since: map[string]time.Time{}}
 }
 
-// Failure returns why the Secret or the bundle can't be kept; nil if they are.
+// Failure returns why the Secret or the bundle can't be kept up to date; nil if both are.
 func (k *Keeper) Failure() error {
 	if failure := k.failure.Load(); failure != nil {
 		return *failure
@@ -58,7 +58,7 @@ const (
 	retryDelay = 2 * time.Second
 	// maxSteps is more than any change needs. Reaching it means a write conflict with another controller.
 	maxSteps = 12
-	// maxPause is the longest time between two passes. Changes start one at once.
+	// maxPause is the longest time between two calls of work. A change of an object starts a call at once.
 	maxPause = 30 * time.Second
 )
 
@@ -90,7 +90,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// work takes steps until none is left. It returns the time until the next call.
+// work makes passes until no step is due. It returns the time until the next call.
 func (k *Keeper) work(ctx context.Context) time.Duration {
 	within, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()

@@ -52,7 +52,7 @@ func readPair(cert, key []byte) Authority {
 	return Authority{Cert: certs[0], Key: readKey(key, certs[0])}
 }
 
-// readKey returns the first private key of the text if it belongs to the certificate.
+// readKey returns the private key in the text's first PEM block, if it belongs to the certificate.
 func readKey(text []byte, of *x509.Certificate) crypto.Signer {
 	block, _ := pem.Decode(text)
 	if block == nil {

@@ -26,12 +26,12 @@ type sim struct {
 
 type served struct {
 	leaf  *x509.Certificate
-	until time.Time // zero for the latest valid leaf
+	until time.Time // when no pod serves it any more; zero for the latest usable leaf
 }
 
 type trusted struct {
 	bundle []byte
-	until  time.Time // zero for the present bundle
+	until  time.Time // when no API server uses it any more; zero for a present bundle
 }
 
 type fatal interface {
@@ -152,7 +152,7 @@ func (s *sim) after(span time.Duration) {
 	s.written, s.trusted = stillServed, stillTrusted
 }
 
-// setSecret writes the Secret. Pods learn of a usable leaf; otherwise they keep the one before.
+// setSecret writes the Secret. Pods change to its leaf if the leaf is usable, and otherwise keep the leaf before.
 func (s *sim) setSecret(data map[string][]byte) {
 	s.secret = data
 	leaf := Leaf(readPair(data[leafCertKey], data[leafKeyKey]))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// authorityName is the issuer name of our certificates. It tells our authorities in a bundle from those of others.
+// authorityName is the name of our authorities. It distinguishes them in a bundle from authorities of other tools.
 const authorityName = "svc-lb-mux self-managed authority"
 
 // Authority signs leaves. An authority without a key is trusted, but can't sign.
@@ -43,7 +43,7 @@ type World struct {
 	Names []string
 	// Bundles are the CA bundles of the configuration's entries.
 	Bundles [][]byte
-	// Since is the time since when this process has seen an authority in every bundle, by the authority's bytes.
+	// Since maps an authority's bytes to the time since which this process has seen the authority in every bundle.
 	Since map[string]time.Time
 	// Pending is an authority that was made and isn't in the Secret yet.
 	Pending *Authority
@@ -74,8 +74,8 @@ func renewal(cert *x509.Certificate) time.Time {
 	return cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / 3).Truncate(time.Second)
 }
 
-// leafRenewal returns when a leaf must be renewed: Policy.Renew before its end, or after two thirds of its life if that
-// was made shorter.
+// leafRenewal returns when a leaf must be renewed: Policy.Renew before its end, or after two thirds of its life if the
+// life is shorter than Policy.Leaf.
 func (p Policy) leafRenewal(leaf *x509.Certificate) time.Time {
 	if leaf.NotAfter.Sub(leaf.NotBefore) < p.Leaf {
 		return renewal(leaf)

@@ -6,7 +6,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// ExternalDNSUsage is the help text of the flag.
+// ExternalDNSUsage is the help text of the flag --external-dns-prefixes.
 const ExternalDNSUsage = "`prefixes` of external-dns's annotations, separated by commas; if empty, its two default prefixes (EXTERNAL_DNS_PREFIXES)"
 
 // ExternalDNS checks a list of prefixes of external-dns's annotations.

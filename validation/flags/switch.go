@@ -17,7 +17,7 @@ func (s *Switch) Set(value string) error {
 	return nil
 }
 
-// IsBoolFlag allows --dry-run without a value.
+// IsBoolFlag allows a flag without a value, such as --predict.
 func (s *Switch) IsBoolFlag() bool { return true }
 
 // On parses the value. Name is the flag's name for the error message.

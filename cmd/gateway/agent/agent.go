@@ -9,15 +9,16 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/process"
 )
 
-// Program is the agent of one machine.
+// Program returns the subcommand that runs the agent of one machine.
 func Program(getenv func(string) string) run.Program {
 	return run.Of("gateway agent", process.DefaultOptions(getenv), process.Run)
 }
 
-// CleanupProgram removes what the agent left in the kernel and on the disk of this machine. It takes the agent's flags.
+// CleanupProgram returns the subcommand that removes the agent's state from the kernel and the disk of this machine. It
+// takes the agent's flags.
 func CleanupProgram(getenv func(string) string) run.Program {
 	options := process.DefaultOptions(getenv)
-	options.InPod = true // it needs no API server
+	options.InPod = true // so that no kubeconfig is required: cleanup needs no API server
 	return run.Program{
 		Name:    "gateway cleanup",
 		Options: &options,

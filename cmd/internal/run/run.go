@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/internal/version"
 )
 
-// The exit codes. 0 is an orderly end after a signal.
+// The exit codes. 0 is an orderly end: after a signal, or after --help or --version.
 const (
 	failed  = 1
 	refused = 2 // bad flags or environment
@@ -34,7 +34,7 @@ type Options interface {
 	Check() error
 }
 
-// Of returns a program whose work takes its options, as they are after parsing.
+// Of returns a program that calls work with the options, as they are after the flags are parsed.
 func Of[T any, P interface {
 	*T
 	Options
