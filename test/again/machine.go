@@ -41,7 +41,7 @@ func (s *strains) add(one strain) {
 	}
 }
 
-// during returns whether such a period overlaps the given time.
+// during returns whether a period that excuses a failure overlaps the given time.
 func (s *strains) during(from, to time.Time) bool {
 	return slices.ContainsFunc(s.all, func(one strain) bool { return one.from.Before(to) && one.to.After(from) })
 }

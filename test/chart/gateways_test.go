@@ -55,7 +55,7 @@ func TestControllerReadsThePoolsOfTheValues(t *testing.T) {
 	}
 }
 
-// TestAgentsHaveTwoCapabilities checks the pods that work in their nodes' network: root without any right but two, a read-only root file
+// TestAgentsHaveTwoCapabilities checks the pods that work in their nodes' network: they run as root with two capabilities, a read-only root file
 // system, and one folder of the node.
 func TestAgentsHaveTwoCapabilities(t *testing.T) {
 	sets := all[*appsv1.DaemonSet](render(t, pools))

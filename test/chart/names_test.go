@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestTwoReleasesDoNotMeet renders two releases of one name in two namespaces, with two prefixes. Their muxes are in
-// each other's namespace and in a third. No object may belong to both.
+// TestTwoReleasesDoNotMeet renders two releases of one name in two namespaces, with two prefixes. Both serve muxes in
+// both namespaces and in a third. No object may belong to both.
 func TestTwoReleasesDoNotMeet(t *testing.T) {
 	seen := map[string]string{}
 	for namespace, prefix := range map[string]string{"infra": "a.example.com", "edge": "b.example.com"} {

@@ -24,7 +24,8 @@ func TestValuesPage(t *testing.T) {
 		"A value that isn't here is refused, with its path.\n"+v.tables("##"))
 }
 
-// TestChartReadme writes the README in the chart's package: a text of its own, and the same tables.
+// TestChartReadme writes the README in the chart's package: the text in testdata/readme.md, and the same tables as in
+// docs/values.md.
 func TestChartReadme(t *testing.T) {
 	v := loadValues(t)
 	isGenerated(t, filepath.Join(folder, "README.md"), madeFrom+"\n"+string(read(t, "testdata/readme.md"))+v.tables("###"))

@@ -148,7 +148,7 @@ func TestDeploymentKeepsTheOriginalsSelector(t *testing.T) {
 	}
 }
 
-// TestLongNamesMakeValidSelectors has names around the limit of a label. Selectors of parts that could be installed must not change.
+// TestLongNamesMakeValidSelectors has names around the limit of a label. If a name could be installed before, its selectors must not change.
 func TestLongNamesMakeValidSelectors(t *testing.T) {
 	for _, length := range []int{54, 55, 63} {
 		name := strings.Repeat("n", length)

@@ -118,7 +118,7 @@ func TestMemoryLimitsReachTheRuntime(t *testing.T) {
 	}
 }
 
-// TestWebhookLimitsItsMemory checks for the values that test/bench/webhook attacks a webhook with.
+// TestWebhookLimitsItsMemory checks that the chart sets the limits of the webhook that test/bench/webhook attacks.
 func TestWebhookLimitsItsMemory(t *testing.T) {
 	container := named[*appsv1.Deployment](t, render(t), "svc-mux-webhook").Spec.Template.Spec.Containers[0]
 	if limit := container.Resources.Limits.Memory().String(); limit != "256Mi" {

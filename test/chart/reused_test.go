@@ -17,7 +17,8 @@ func newerValues() []string {
 	}
 }
 
-// TestValuesOfAnOlderChartAreEnough renders without the newer values, each way that they are used in.
+// TestValuesOfAnOlderChartAreEnough renders the chart without the newer values, in each mode of certificates that uses
+// them.
 func TestValuesOfAnOlderChartAreEnough(t *testing.T) {
 	var without []string
 	for _, value := range newerValues() {

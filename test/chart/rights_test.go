@@ -66,7 +66,7 @@ func TestUninstallHookHasTheReconcilersRights(t *testing.T) {
 	}
 }
 
-// TestHelmTestHasLogs checks each test hook for `helm test --logs`, which takes each for a pod that still exists.
+// TestHelmTestHasLogs checks that each test hook is a pod that stays: `helm test --logs` reads the log of each.
 func TestHelmTestHasLogs(t *testing.T) {
 	objects := render(t)
 	tests := 0

@@ -52,7 +52,7 @@ func describe(schema *yaml.Node, text string) {
 	schema.Content = append([]*yaml.Node{word("description"), word(text)}, schema.Content...)
 }
 
-const width = 140 // of a line, where a description isn't longer
+const width = 140 // of a line, unless its description is longer
 
 // jsonText formats a node on one line, or if that is too long, with a line for each entry. The node begins at a column,
 // and its line is indented by depth steps.

@@ -11,8 +11,8 @@ import (
 )
 
 // testFlows removes pods to which flows of datagrams are bound. kube-proxy then drops the flow and binds it to another
-// pod. The pods delay their answers, so that answers are under way. A Service of its own gets the same requests, to
-// distinguish effects of the mux from effects of kube-proxy.
+// pod. The pods delay their answers, so that answers are under way. A Service with its own load balancer gets the same
+// requests, to distinguish effects of the mux from effects of kube-proxy.
 func testFlows(t *testing.T, w *world) {
 	const flows, rounds = 40, 3
 	w.mux(t, "flows", annotation("port-range", "21000-21009"))

@@ -17,8 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// testReadiness makes one of two pods unready and ready again, and logs how late packets follow. With a provider, it measures both
-// through the mux and through a Service of its own, which shows the delay of kube-proxy itself.
+// testReadiness makes one of two pods unready and ready again, and logs how late packets follow. With a provider, it measures both through the mux
+// and through a Service with its own load balancer, which shows the delay of kube-proxy itself.
 func testReadiness(t *testing.T, w *world) {
 	w.mux(t, "ready", annotation("port-range", "20000-20099"))
 	w.Apply(t, app("pair", 2)+channel("pair", "ready", "pair", "http:auto", onePort))
@@ -95,7 +95,7 @@ type witness struct {
 	mu     sync.Mutex
 	seen   []time.Time
 	others int
-	// err is the error of the last request. One alone proves nothing: kube-proxy sometimes lets a new connection pass untranslated.
+	// err is the error of the last request. A single error proves nothing: kube-proxy sometimes lets a new connection pass untranslated.
 	err error
 }
 
@@ -139,7 +139,8 @@ func (o *witness) after(since time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(o.seen), func(at time.Time) bool { return at.Before(since) })
 }
 
-// behind returns the time from the slice's change to the pod's last request, or to its first.
+// behind returns the time from the slice's change to the last request of a pod that became unready, or to the first
+// request of a pod that became ready.
 func (o *witness) behind(want bool, since time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -202,7 +203,7 @@ func testDeleted(t *testing.T, w *world) {
 	}
 }
 
-// answersLater does the same as answers with more time, for a wait until the end of a grace.
+// answersLater is answers from outside over HTTP. Its failure message says that it waits for the end of a grace.
 func (w *world) answersLater(t *testing.T, address string, right func(string) bool) {
 	t.Helper()
 	cluster.Eventually(t, address+" is answered, once the grace is over", func(ctx context.Context) error {

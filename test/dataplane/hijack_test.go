@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// syncs is how often kube-proxy programs all Services again: fairSyncs times to show that nobody takes over, and syncs times at most until
-// somebody does. Each time it picks one of two Services that share an address and a port.
+// syncs is how often kube-proxy programs all Services again: fairSyncs times to show that no channel takes the other's traffic, and at most syncs
+// times until one does. Each time, kube-proxy picks one of two Services that share an address and a port.
 const fairSyncs, syncs = 4, 10
 
 // testNoHijack uses two channels. Channel a has 443 on the mux. Channel b has port 443 itself, and 20001 on the mux.
@@ -83,8 +83,8 @@ func (w *world) synced(t *testing.T) {
 	}
 }
 
-// testHijack continues there, and shows what ipMode Proxy prevents: if b's address has mode VIP, b's pods get a's
-// traffic. The reconcilers are stopped first, because they would correct the mode at once.
+// testHijack continues testNoHijack, and shows what ipMode Proxy prevents: if b's address has mode VIP, b's pods get
+// a's traffic. The reconcilers are stopped first, because they would correct the mode at once.
 func testHijack(t *testing.T, w *world) {
 	w.Kubectl(t, "scale", "deployment/svc-mux", "--replicas=0", "--namespace=svc-mux")
 	w.Kubectl(t, "wait", "--for=delete", "pod", "--selector=app.kubernetes.io/name=svc-mux", "--namespace=svc-mux", "--timeout=60s")

@@ -1,5 +1,5 @@
 // Package dataplane tests the packets of clients at a mux's address. The product is installed from its chart, on real
-// nodes, with the real kube-proxy. `make test` has its nftables mode, `make long` both.
+// nodes, with the real kube-proxy. `make test` uses kube-proxy's nftables mode, `make long` also its iptables mode.
 package dataplane
 
 import (
@@ -24,7 +24,7 @@ const (
 	prefix = "svc-mux.nowake.ai"
 	// edge is the namespace of the muxes, shop the namespace of most channels.
 	edge, shop = "edge", "shop"
-	// fakeApps is the number of namespaces with apps of the crowd.
+	// teams is the number of namespaces with apps of the crowd.
 	teams = 5
 )
 

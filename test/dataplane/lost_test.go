@@ -65,8 +65,8 @@ func testNoneLost(t *testing.T, w *world) {
 	}{
 		{"the pods are rolled", w.roll, false},
 		{"3 pods become 10, then 1, then 3", w.scale, true}, // a roll adds and removes pods, too
-		{"a node is drained", w.drain, true},                // test/e2e/failover lets a node die
-		{"fifty channels come and go", w.comeAndGo, true},   // the simulation does, and the next story writes the mux under traffic
+		{"a node is drained", w.drain, true},                // test/e2e/failover kills a node
+		{"fifty channels come and go", w.comeAndGo, true},   // the simulation tests that, and the next story writes the mux under traffic
 		{"ports are renamed", w.renamePorts, false},
 		{"ports are renamed while the mux is paused", w.renameWhilePaused, true}, // a broken ledger freezes the mux in the same way
 		{"the leader is killed", w.killLeader, false},
@@ -189,10 +189,9 @@ func check(t *testing.T, counts []packets.Count, ended map[string]time.Time, pas
 	return moved
 }
 
-// hasMoved returns whether a datagram was lost because its flow moved: one pod answered before it, which had been told
-// to end, and another pod answered after it. The first pod still ran, since it stays while it gets requests. kube-proxy
-// drops the flow of a pod that isn't ready. An answer under way then finds no way back, with any Service: see
-// testFlows.
+// hasMoved returns whether a datagram was lost because its flow moved: before it, a pod answered that had been told to
+// end, and after it another pod. The first pod still ran, since it stays while it gets requests. kube-proxy drops the
+// flow of a pod that isn't ready. An answer under way then finds no way back, with any Service: see testFlows.
 func hasMoved(stream packets.Stream, loss packets.Loss, ended map[string]time.Time) bool {
 	told, known := ended[loss.Before]
 	return stream.Kind == packets.Datagrams && loss.After != "" && loss.After != loss.Before && known &&

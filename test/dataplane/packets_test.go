@@ -48,7 +48,7 @@ func TestPackets(t *testing.T) {
 type story struct {
 	name string
 	long bool // too long for every run
-	// cloud stories are about what load balancers of providers do.
+	// cloud stories need the load balancers of a provider, so they don't run with gateways.
 	cloud bool
 	run   func(*testing.T, *world)
 }

@@ -118,7 +118,7 @@ func (s *show) startDownload(ctx context.Context, address string) (*download, er
 	return &download{body: response.Body, last: time.Now()}, nil
 }
 
-// read reads for a while. A read that waits longer than that ends it, too.
+// read reads for a while. If nothing comes for patience after that, it closes the body and returns an error.
 func (d *download) read(howLong time.Duration) error {
 	const patience = 15 * time.Second
 	buffer := make([]byte, 64<<10)

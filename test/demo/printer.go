@@ -9,7 +9,7 @@ import (
 )
 
 // printer prints the demo's progress. A terminal gets colours for commands and figures; other outputs get the same
-// words without.
+// words without colours.
 type printer struct {
 	to       io.Writer
 	coloured bool

@@ -30,7 +30,7 @@ type world struct {
 	installed state  // right after the install; zero if not installed
 }
 
-// state is that of the product. Mux has the mux's settings, without the ports of channels, which come and go.
+// state is the product's state. Field mux has the mux's settings, without the ports of channels, which come and go.
 type state struct{ mux, release string }
 
 // app is an image that answers HTTP on port 8080: the $APP of the pages. standIns are names of images in manifests of
@@ -69,8 +69,8 @@ func start(t *testing.T) *world {
 	}
 }
 
-// ready makes the product as it was first, or removes it if the page wants a bare cluster. If a page changed only the
-// release, an upgrade suffices, which takes half as long.
+// ready restores the product to its state after the first install, or removes it if the page wants a bare cluster. If a
+// page changed only the release, an upgrade suffices, which takes half as long.
 func (w *world) ready(t *testing.T, bare bool) {
 	t.Helper()
 	now := w.state(t)
@@ -163,7 +163,7 @@ func (w *world) tidy(t *testing.T, before []string) {
 		made[place] = append(made[place], words[2])
 	}
 	w.deleteFirst(t, deployments.String())
-	if t.Failed() { // else the page has deleted it
+	if t.Failed() { // a page that passes has deleted its GatewayClass
 		_, _ = w.TryKubectl(t.Context(), "", "delete", "gatewayclasses", "--all", "--timeout=20s") // the kind may be missing
 	}
 	for _, place := range slices.SortedFunc(maps.Keys(made), func(a, b string) int { return strings.Compare(b, a) }) {
@@ -173,7 +173,7 @@ func (w *world) tidy(t *testing.T, before []string) {
 	if !w.released(t) {
 		w.installed = state{} // unknown state: the next page gets a new install
 	} else if w.installed == (state{}) {
-		w.installed = w.state(t) // the page installed it, and the next page reuses that
+		w.installed = w.state(t) // the page installed the product, and the next page reuses it
 	}
 }
 

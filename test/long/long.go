@@ -1,7 +1,7 @@
 // Package long leaves tests to `make long`, which sets LONG.
 //
-// `make test` must end within a coffee break. A promise that several tests prove keeps the cheapest of them there, and one on real
-// parts. Each call of Only names them.
+// `make test` must end within a coffee break. If several tests prove a promise, it runs the cheapest of them, and one with real parts. Each call of
+// Only names these tests.
 package long
 
 import (
@@ -12,7 +12,7 @@ import (
 // Runs is true in `make long`.
 func Runs() bool { return os.Getenv("LONG") != "" }
 
-// Only skips a test in `make test`. The reason names the test that sees the same promise there.
+// Only skips a test in `make test`. instead names the test that proves the same promise there.
 func Only(t testing.TB, instead string) {
 	t.Helper()
 	if !Runs() {

@@ -191,7 +191,7 @@ func (n *Namespace) Ask(address netip.Addr, port int) (server, client string, er
 	return n.AskFrom(0, address, port)
 }
 
-// AskFrom is Ask from a port of the client.
+// AskFrom is Ask from a given port of the client.
 func (n *Namespace) AskFrom(source int, address netip.Addr, port int) (server, client string, err error) {
 	return n.ask(time.Second, net.Dialer{Timeout: 700 * time.Millisecond, LocalAddr: &net.TCPAddr{Port: source}}, "tcp", address, port)
 }
@@ -206,7 +206,7 @@ func (n *Namespace) AskUDPWithin(timeout time.Duration, address netip.Addr, port
 	return n.ask(timeout, net.Dialer{}, "udp", address, port)
 }
 
-// AskWithin is Ask with another timeout.
+// AskWithin is Ask with another timeout for the connection. The answer must still come within a second.
 func (n *Namespace) AskWithin(timeout time.Duration, address netip.Addr, port int) (server, client string, err error) {
 	return n.ask(time.Second, net.Dialer{Timeout: timeout}, "tcp", address, port)
 }
@@ -236,7 +236,7 @@ func (n *Namespace) ask(timeout time.Duration, dialer net.Dialer, network string
 	return server, client, err
 }
 
-// TalkUDP returns a function that sends a datagram, always from one port, and returns the server's address; nothing without an answer.
+// TalkUDP returns a function that sends a datagram, always from one port, and returns the server's address, or an empty string without an answer.
 func (n *Namespace) TalkUDP(address netip.Addr, port int) func() string {
 	n.t.Helper()
 	var conn net.Conn

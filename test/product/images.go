@@ -56,8 +56,8 @@ func BuildTree(ctx context.Context, root, dir, version string, more ...string) (
 	return archive, cluster.WriteArchive(archive, images...)
 }
 
-// Program builds a program of the sources in the folder root as `make build` does, into a file. It has go run copy it, because Go keeps what it
-// has linked for go run, and links again for each go build.
+// Program builds a program of the sources in the folder root as `make build` does, into a file. `go run` copies it to the file: Go caches a program
+// that it links for go run, and links again for each go build.
 func Program(ctx context.Context, root, name, version, file string) error {
 	build := exec.CommandContext(ctx, "go", "run", "-trimpath", "-buildvcs=false", "-ldflags",
 		"-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked="+version, "-exec", "cp -T", "./cmd/"+name, file)

@@ -36,7 +36,8 @@ func Install(t testing.TB, c *cluster.Cluster, values ...string) string {
 	return out
 }
 
-// Install is for programs, and for tests with other releases.
+// Install installs or upgrades the release, and returns helm's output. It is for programs, and for tests with other
+// releases.
 func (h Helm) Install(ctx context.Context, c *cluster.Cluster) (string, error) {
 	chart, err := Chart()
 	if err != nil {
@@ -67,7 +68,7 @@ func (h Helm) Install(ctx context.Context, c *cluster.Cluster) (string, error) {
 	return out.Stdout, err
 }
 
-// Uninstall removes a release, and waits until its objects are gone.
+// Uninstall removes the release that Install installed, and waits until its objects are gone.
 func Uninstall(t testing.TB, c *cluster.Cluster) string {
 	t.Helper()
 	return c.Helm(t, "uninstall", Release, "--namespace="+Namespace, "--wait", "--timeout=120s")

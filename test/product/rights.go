@@ -68,8 +68,8 @@ func rightsOf(role *rbacv1.Role) []Right {
 	return rights
 }
 
-// CompareRights fails the test for each refused request of an account, and for each right on which no request depended. The log has a watch
-// once it has ended, which the API server notices a moment after its reader.
+// CompareRights fails the test for each request of an account that was refused or that no right in granted or others allows, and for each granted
+// right on which no request depended. The audit log has a watch only after its end, which the API server notices a moment after the client.
 func CompareRights(t testing.TB, c *cluster.Cluster, account string, granted []Right, others ...Right) {
 	t.Helper()
 	var requests, superfluous []Right
@@ -90,7 +90,7 @@ func CompareRights(t testing.TB, c *cluster.Cluster, account string, granted []R
 	}
 }
 
-// unused returns the rights without which every request would be allowed.
+// unused returns the superfluous rights: without any one of them, the others still allow every request.
 func unused(granted, requests []Right) []Right {
 	needed := map[Right]bool{}
 	for _, request := range requests {
@@ -121,7 +121,7 @@ func Requests(t testing.TB, c *cluster.Cluster, account string) []Right {
 			request.Resource += "/" + object.Subresource
 		}
 		if event.Verb == "create" {
-			request.Name = "" // a role doesn't depend on the name here
+			request.Name = "" // a role can't restrict a create by name
 		}
 		if event.ResponseStatus.Code == 403 {
 			t.Errorf("refused: %s", request)

@@ -27,7 +27,7 @@ const Admitted = 1_000_000_000
 
 // admission is our webhook with the rules of the chart's configuration. It reviews Services that are or were muxes or
 // channels, but no status writes, and no updates that leave spec and annotations unchanged. In a cluster the
-// reconciler's writes aren't reviewed. Here they are, only to check that they would be allowed.
+// reconciler's writes aren't reviewed. Here they are reviewed, only to check that the webhook would allow them.
 type admission struct {
 	*Sim
 	down   bool

@@ -21,7 +21,7 @@ type call struct {
 	from *process
 	part string // the part of the process that asks: ofGateways, or empty for the lines of muxes and backends
 	name string
-	// weight is how probable it is that it arrives next; 0 until that is drawn.
+	// weight makes it more or less probable that the request arrives next; 0 until it is drawn.
 	weight int
 	// done is true once the server has handled the request. err is its result.
 	done     bool

@@ -109,7 +109,7 @@ func (s *Sim) goOn(span time.Duration) {
 	}
 }
 
-// churnSince counts the reconciler's writes after a change of the log.
+// churnSince counts the reconciler's writes in the log. It skips the first changes, as many as was says.
 func (s *Sim) churnSince(was int) churn {
 	var counted churn
 	for _, c := range s.server.Changes(was) {

@@ -8,6 +8,6 @@
 //	    └───────▶ then waits until all goroutines are blocked, and checks the writes against the promises
 //
 // A seed determines what happens. Each step has its own random number, so a history can be replayed, and steps can be
-// left out. Controllers, handlers, writes and the contents of queues are those of the process. Replaced are the parts
-// around them: the API (package api), informers, the order in which queues are emptied, and the clock.
+// left out. Controllers, handlers, writes and the contents of queues are those of the process. The parts around them
+// are replaced: the API (package api), informers, the order in which queues are emptied, and the clock.
 package sim

@@ -117,7 +117,8 @@ func (s *Sim) cut() string {
 	return fmt.Sprintf("%s watches %s again, from %d on", p.name, inf.name, inf.at)
 }
 
-// pass advances time to the next due item, or by a shorter time. A slow write doesn't take as long as a lease.
+// pass advances time to the next due item, or by a shorter time. While a slow write is on its way, the time is always
+// short: a write doesn't take as long as a lease.
 func (s *Sim) pass() string {
 	wait := time.Duration(s.rng.IntN(200)) * time.Millisecond
 	if next := s.nextDue(); !next.IsZero() && s.chance(50) && !s.isSlow() {

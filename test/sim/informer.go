@@ -24,7 +24,7 @@ type informer struct {
 	at        int64 // version up to which the cache is current
 	objects   map[types.NamespacedName]client.Object
 	index     map[string]client.IndexerFunc
-	// guard orders reads of goroutines that time wakes, and not a step, after the writes of steps.
+	// guard guards objects: a goroutine that a timer wakes, and not a step, may read them at any time.
 	guard sync.Mutex
 
 	mu       sync.Mutex

@@ -56,8 +56,9 @@ func TestLateWriteOfAFormerLeader(t *testing.T) {
 	})
 }
 
-// TestFirstLedgerOfAStaleLeader plays another one. A process was cut off from news of Services when a channel got its number. Somebody
-// restores the ledger of that time, and the process takes the lead. It knows of one more channel, which asks for any number.
+// TestFirstLedgerOfAStaleLeader plays another rare history. A process was cut off from news of Services when a channel got its number. Somebody
+// restores the ledger of that time, and the process takes the lead. It knows of one more channel, which asks for any number. So it must not give
+// the channel the number that it doesn't know to be taken.
 func TestFirstLedgerOfAStaleLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
@@ -109,14 +110,15 @@ func newStory(t *testing.T) *Sim {
 	return s
 }
 
-// untilQuiet lets everything go well until nothing is left to do, and checks each write. Requests that are held stay on their way: it returns
-// the first of them.
+// untilQuiet lets everything go well until nothing is left to do, and checks each write. Requests for which held returns true stay on their way,
+// and untilQuiet returns the first of them.
 func (s *Sim) untilQuiet(t *testing.T, held func(*call) bool) (first *call) {
 	t.Helper()
 	return s.playUntilQuiet(t, s.deliveries, held)
 }
 
-// playUntilQuiet is untilQuiet where informers hear only the given news. Both end after a minute: a frozen mux is looked at without end.
+// playUntilQuiet does the same, but informers get only the given news. Both end after a minute: the reconciler looks at a frozen mux again and
+// again.
 func (s *Sim) playUntilQuiet(t *testing.T, news func() []choice, held func(*call) bool) (first *call) {
 	t.Helper()
 	const limit = time.Minute

@@ -159,8 +159,8 @@ func (w *world) ledgerDeed() string {
 // Edited is the first seed whose histories have users who edit ledgers. They have everything of Bounded histories, too.
 const Edited = 3_000_000_000
 
-// tamper changes the text of a ledger but not its checksum. It returns false if there is nothing to change. Owners of
-// claims stay: a user who assigns a claim to another channel is obeyed.
+// tamper changes the text of a ledger but not its checksum. It returns false if there is nothing to change. It doesn't
+// change the owner of a claim: the reconciler obeys a user who assigns a claim to another channel.
 func (w *world) tamper(cm *corev1.ConfigMap, deed string) bool {
 	var text map[string]any
 	if json.Unmarshal([]byte(cm.Data[codec.PlainKey]), &text) != nil {

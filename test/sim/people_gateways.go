@@ -75,7 +75,8 @@ func (w *world) gatewayDeed() string {
 	return "GatewayClass " + ourClass + " is deleted"
 }
 
-// own returns a copy of an object, or the given new one. It returns nil, and the object is deleted, in one of five cases.
+// own returns a copy of an object, or the given empty object with that key if there is none. In one of five cases it deletes an existing object
+// instead, and returns false.
 func own[T client.Object](w *world, key types.NamespacedName, empty T) (T, bool) {
 	kind := api.KindOf(empty)
 	if is := w.server.Peek(kind, key); is != nil {
@@ -185,7 +186,8 @@ func (w *world) wipeStatus() string {
 	return fmt.Sprintf("somebody wipes the status of %s %s%s", kind, key, w.put(object, true))
 }
 
-// mendGateways creates a missing GatewayClass, and takes Gateways of a class that doesn't exist to ours: nothing is decided about them.
+// mendGateways creates a missing GatewayClass. It gives our class to Gateways whose class doesn't exist: the reconciler decides nothing about
+// those.
 func (w *world) mendGateways() {
 	if w.server.Peek(api.GatewayClasses, types.NamespacedName{Name: ourClass}) == nil {
 		w.createClass()

@@ -46,7 +46,7 @@ func (w *world) lead(key types.NamespacedName, isUDP bool, spec gatewayv1.Common
 	return text + routeText(&spec, backends) + w.put(route, false)
 }
 
-// fedRoute lets a route lead from a listener that is there to a port that fits it, and changes the backends of that port.
+// fedRoute lets a route lead from an existing listener to a Service's port of the same protocol, and changes the backends of that Service.
 func (w *world) fedRoute() string {
 	listeners := w.promises.routing.listeners
 	if len(listeners) == 0 {

@@ -30,7 +30,7 @@ type process struct {
 	end  context.CancelFunc
 	// skew is how far its clock is off.
 	skew time.Duration
-	// led is since when it leads.
+	// led is the time at which the process began to lead.
 	led     time.Time
 	cache   *memory
 	served  *served // nil in histories without Gateways
@@ -42,9 +42,10 @@ type process struct {
 	wrote map[string]client.Object
 	// began maps each mux to the Services that were known when its last pass began.
 	began map[types.NamespacedName]map[types.NamespacedName]*corev1.Service
-	// beganAt is what the process's clock said then.
+	// beganAt maps each mux to the process's clock at that time.
 	beganAt map[types.NamespacedName]time.Time
-	// learnt has what live reads of Services said last, and read what those of ledgers did.
+	// learnt has each Service as the process last read it live, and read each ledger as the process last read it live
+	// or wrote it.
 	learnt map[types.NamespacedName]*corev1.Service
 	read   map[types.NamespacedName]*corev1.ConfigMap
 }
@@ -97,7 +98,8 @@ func (p *process) now() time.Time { return time.Now().Add(p.skew) }
 // lease is how long a process that led before may believe that it still does.
 const lease = 15 * time.Second
 
-// rebuildFrom is on the process's clock. The real one is monotonic, so jumps don't count.
+// rebuildFrom returns when the process may rebuild a lost ledger, by its own clock. A real process measures the wait
+// with a monotonic clock, so jumps of its clock don't change the wait.
 func (p *process) rebuildFrom() time.Time { return p.led.Add(lease + p.skew) }
 
 // setup puts the lines together as reconciler.Process does.
@@ -192,7 +194,8 @@ func (p *process) saw(mux, key types.NamespacedName) *corev1.Service {
 	return began
 }
 
-// decidedFrom returns the state of a mux that the last pass over it decided from: the newest that it had at its beginning, or read live.
+// decidedFrom returns the newest state of a mux that the process can have based its last pass on: from the beginning of the pass, from its own
+// later write, or from a live read.
 func (p *process) decidedFrom(mux types.NamespacedName) *corev1.Service {
 	saw, learnt := p.saw(mux, mux), p.learnt[mux]
 	if saw == nil || learnt != nil && versionOf(learnt) > versionOf(saw) {
@@ -201,7 +204,7 @@ func (p *process) decidedFrom(mux types.NamespacedName) *corev1.Service {
 	return saw
 }
 
-// met returns whether a pass began with that very Service in its cache, or the process read it live.
+// met returns whether a pass began with the Service of that UID in the cache, or the process read that Service live.
 func (p *process) met(key types.NamespacedName, uid types.UID) bool {
 	if learnt := p.learnt[key]; learnt != nil && learnt.UID == uid {
 		return true

@@ -29,8 +29,8 @@ type promises struct {
 	// pending holds written claims whose channels, as far as the writer knew, didn't ask for them. They become held
 	// when a pass begins that knows of the request.
 	pending map[types.NamespacedName]map[plan.Slot]plan.Claim
-	// told holds the held claims that their channels' annotations show, by the channel's port. A claim that admission
-	// kept off the mux was never in use.
+	// told maps each port on a mux to the channel's port, if the claim is held and the channel's annotation shows its
+	// number. A claim that admission kept off the mux was never in use.
 	told map[place]plan.PortID
 	// doubted holds the muxes whose ledger others wrote after our last write.
 	doubted map[types.NamespacedName]bool
@@ -152,7 +152,8 @@ func (p *promises) ledgerText(cm *corev1.ConfigMap) string {
 	return text
 }
 
-// claims returns the claims of all ledgers of a mux, or of some. It returns false if a ledger is unusable or was written by others.
+// claims returns the claims of all ledgers of a mux, or only of those ledgers for which some returns true. It returns false if a ledger is unusable
+// or was written by others.
 func (p *promises) claims(mux types.NamespacedName, some ...func(ledger types.NamespacedName) bool) ([]plan.Claim, int64, bool) {
 	var claims []plan.Claim
 	generation := int64(0)

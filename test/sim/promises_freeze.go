@@ -14,8 +14,9 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// frozen returns why a mux may not be written, or an empty string. Its owner paused it, its settings have a fault, or
-// the ledger is unusable as the process last read it.
+// frozen returns why a mux may not be written, or an empty string. The reason is that its owner paused it, that its
+// settings have a fault, or that its ledger is unusable as the process last read it. Without a process, the ledger
+// isn't checked.
 func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	mux := plan.ReadMux(p.sim.language, svc, false)
 	switch {
@@ -43,7 +44,8 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	return ""
 }
 
-// onFrozen is a ledger that is written though its mux was frozen when it was looked at last.
+// onFrozen returns the broken promise if a process writes the ledger of a mux that was paused or had a fault when the
+// process decided.
 func (p *promises) onFrozen(c *api.Change, mux types.NamespacedName, process *process) string {
 	if process == nil {
 		return ""
@@ -58,8 +60,8 @@ func (p *promises) onFrozen(c *api.Change, mux types.NamespacedName, process *pr
 	return ""
 }
 
-// newcomers checks that newcomers get all their ports or none, and respect the mux's bounds.
-// A channel that an edited ledger names isn't new, nor one that the written ConfigMap named before.
+// newcomers checks that newcomers get all their ports or none, and respect the mux's bounds. A channel isn't new if an
+// edited ledger names it, if the written ConfigMap named it before, or if the mux has one of its ports.
 func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, now *plan.Ledger, process *process) string {
 	if process == nil {
 		return ""
@@ -76,8 +78,8 @@ func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, no
 	for i := range claims {
 		was[claims[i].Owner.Channel] = true
 	}
-	for _, service := range [...]*corev1.Service{p.sim.world.service(mux), process.decidedFrom(mux)} { // the second may be reverted already
-		for _, name := range slotsOf(service) { // if the ledger was edited or lost, the mux has further ports
+	for _, service := range [...]*corev1.Service{p.sim.world.service(mux), process.decidedFrom(mux)} { // the process's state may be reverted by now
+		for _, name := range slotsOf(service) { // if the ledger was edited or lost, the mux has ports that the ledger lacks
 			was[p.owners[called{mux, name}]] = true
 		}
 	}
@@ -116,7 +118,8 @@ func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, no
 	return ""
 }
 
-// newListener checks that a listener, if it is one and comes, respects the mux's bounds. It has one port.
+// newListener checks that a listener that comes to the mux respects the mux's bounds. It ignores Services. A listener
+// has one port, so it can't get a part of its ports.
 func (p *promises) newListener(now *plan.Ledger, mux, key types.NamespacedName, was map[types.NamespacedName]bool, ofNamespace map[string]int, process *process) string {
 	known := process.decidedFrom(mux)
 	if claimants.IsService(key) || was[key] || process.served.saw(mux, key) == nil || known == nil || !p.sim.isMux(known) {

@@ -42,7 +42,7 @@ func (p *promises) status(c *api.Change, process *process) string {
 		if before := (contract.Listener{Owner: c.Before, ListenerEntry: l.ListenerEntry}); before.Programmed() {
 			continue // a process that hasn't decided leaves what the status says
 		}
-		isGone := p.sim.world.service(l.Mux) == nil // a moment ago, and the pass that says so may be put off
+		isGone := p.sim.world.service(l.Mux) == nil // deleted a moment ago, and the pass that reacts may still wait
 		if !isGone && !p.knowsPort(l, process) {
 			return fmt.Sprintf("addresses: listener %s is programmed with %d/%s, which isn't on mux %s", key, l.Port, l.Protocol, l.Mux)
 		}
@@ -107,7 +107,7 @@ func (p *promises) foreignParents(route client.Object) (all []gatewayv1.RoutePar
 func (p *promises) muxService(c *api.Change, process *process) string {
 	before, _ := c.Before.(*corev1.Service)
 	after, _ := c.After.(*corev1.Service)
-	defer p.othersOnMux(c.Key, before, after) // as if its owner did it
+	defer p.othersOnMux(c.Key, before, after) // the other promises see the write as the owner's
 	switch is := p.gatewayOf(c.Object().(*corev1.Service)); {
 	case is == nil:
 		return fmt.Sprintf("not ours, not touched: Service %s is no Gateway's mux, and is written", c.Key)
@@ -143,7 +143,7 @@ func (p *promises) gatewayOf(svc *corev1.Service) *types.NamespacedName {
 	return &types.NamespacedName{Namespace: svc.Namespace, Name: owner.Name}
 }
 
-// foreign returns whether the last pass over a Gateway began with one of another controller.
+// foreign returns whether a Gateway had another controller's class when the last pass over it began.
 func (p *process) foreign(key *types.NamespacedName) bool {
 	if p == nil {
 		return true

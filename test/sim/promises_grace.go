@@ -8,8 +8,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// mayEnd returns whether a process may give a number in grace to another channel: the grace is over, changed or too short by now, the process
-// doesn't know the present one, or there are more graces than the mux has room for.
+// mayEnd returns whether a process may give a number in grace to another channel: the grace is over, was changed, or has more time left than the
+// mux gives now; the process doesn't know the mux's present grace; or more numbers are in grace than the caps allow.
 func (p *promises) mayEnd(claim *plan.Claim, mux types.NamespacedName, before *plan.Ledger, process *process) bool {
 	switch {
 	case claim.State != plan.InGrace:

@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// movedMeanwhile returns whether another process moved the ledger away from a ConfigMap since this process read the mux. Before the first
-// ledger, a mux names none.
+// movedMeanwhile returns whether another process moved the ledger away from a ConfigMap since this process read the mux. A mux that named no ledger
+// then counts, too: it hadn't its first ledger yet.
 func (p *promises) movedMeanwhile(mux, from types.NamespacedName, process *process) bool {
 	if process == nil {
 		return false
@@ -26,7 +26,7 @@ func (p *promises) movedMeanwhile(mux, from types.NamespacedName, process *proce
 	return was == "" || was == from.Name
 }
 
-// continues returns whether a ledger that is about to become the one in force is newer than that one, and has all its claims.
+// continues returns whether the next ledger is newer than the ledger in force, and has all held claims of that ledger.
 func continues(next, inForce *plan.Ledger) bool {
 	owners := map[plan.Slot]plan.PortID{}
 	for i := range next.Claims {
@@ -53,7 +53,8 @@ func (p *promises) edited(cm *corev1.ConfigMap) bool {
 	return codec.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
 }
 
-// named is the ledger in the ConfigMap that a mux names, if that is another one than this, and is the mux's.
+// named returns the ledger in the ConfigMap that a mux names. It returns false if that is the given ConfigMap, if it
+// can't be read, or if it isn't the mux's.
 func (p *promises) named(mux, but types.NamespacedName, process *process) (plan.Ledger, bool) {
 	cm := p.inForce(mux, process)
 	if cm == nil || client.ObjectKeyFromObject(cm) == but {
@@ -63,15 +64,15 @@ func (p *promises) named(mux, but types.NamespacedName, process *process) (plan.
 	return p.believed(cm, mux, read), good && of == mux
 }
 
-// asWritten is the ledger in the ConfigMap that a mux names, with all that people wrote into it: a process that finds a claim there that the
-// ledger's next place lacks goes on with this one.
+// asWritten returns the ledger in the ConfigMap that a mux names, with everything that people wrote into it. If a claim in it is missing from the
+// ledger's next place, a process goes on with this ledger.
 func (p *promises) asWritten(mux types.NamespacedName, process *process) *plan.Ledger {
 	read, _, _ := p.reading(p.inForce(mux, process))
 	return &read
 }
 
-// inForce is the ConfigMap that a mux names as its ledger; nil if it doesn't exist. If others took the name away, it is the ConfigMap that the
-// mux named when the process saw it last.
+// inForce returns the ConfigMap that a mux names as its ledger; nil if it doesn't exist. If others removed the name from the mux, it returns the
+// ConfigMap that the mux named when the process last saw the mux.
 func (p *promises) inForce(mux types.NamespacedName, process *process) *corev1.ConfigMap {
 	svc := p.sim.world.service(mux)
 	if svc == nil {
@@ -87,7 +88,8 @@ func (p *promises) inForce(mux types.NamespacedName, process *process) *corev1.C
 	return cm
 }
 
-// namesAnother returns whether a mux names another ConfigMap than this as its ledger, also if that one is gone by now.
+// namesAnother returns whether a mux names another ConfigMap than this as its ledger, even if the other ConfigMap is
+// gone by now.
 func (p *promises) namesAnother(mux, than types.NamespacedName) bool {
 	svc := p.sim.world.service(mux)
 	if svc == nil {

@@ -18,7 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// ledger checks a write of a ledger: a number never passes directly from one owner to another, and channels keep their
+// ledger checks a write of a ledger: a number never goes directly from one owner to another, and channels keep their
 // ports.
 func (p *promises) ledger(c *api.Change, process *process) string {
 	after, _ := c.After.(*corev1.ConfigMap)
@@ -46,11 +46,11 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	}
 	former := types.NamespacedName{Namespace: mux.Namespace, Name: p.home[mux]}
 	p.home[mux], p.kept[visit{c.By, mux}] = c.Key.Name, c.Version
-	// A ledger moves once the mux names its new place. Until then, another process goes on with the former one, and may not know the
-	// writes to the new place.
+	// A ledger moves once the mux names its new place. Until then, another process goes on with the former ConfigMap, and may not know the writes
+	// to the new place.
 	_, moves := p.named(mux, c.Key, process)
 	isLeftOver := former.Name != "" && (moves || p.namesAnother(mux, former))
-	// The mux was deleted while its ledger moved, over one that was left over from before.
+	// The mux was deleted while its ledger moved to a ConfigMap that had an older ledger.
 	isOverwritten := p.sim.world.service(mux) == nil && former.Name != "" && former.Name != c.Key.Name
 	broken := p.onFrozen(c, mux, process)
 	if !isOverwritten {
@@ -82,7 +82,8 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	return broken
 }
 
-// dropped checks the deletion of a ledger: only a ledger that was moved may be deleted.
+// dropped checks the deletion of a ledger: its mux must not name it. A process that didn't know that the mux names it
+// is excused.
 func (p *promises) dropped(c *api.Change, process *process) string {
 	mux, ours := p.sim.world.owned(c.Before.(*corev1.ConfigMap))
 	if !ours {
@@ -92,7 +93,7 @@ func (p *promises) dropped(c *api.Change, process *process) string {
 		return svc != nil && plan.ReadMux(p.sim.language, svc, false).LedgerInForce == c.Key.Name
 	}
 	if names(p.sim.world.service(mux)) {
-		if process != nil && !names(process.decidedFrom(mux)) { // it was moved, and others made the mux name it again before this late deletion
+		if process != nil && !names(process.decidedFrom(mux)) { // others made the mux name the moved ledger again before this late deletion
 			p.loses(mux, c.Version)
 			return ""
 		}
@@ -101,7 +102,7 @@ func (p *promises) dropped(c *api.Change, process *process) string {
 	return ""
 }
 
-// believe accepts a ledger that contradicts the mux's ports: they no longer count as promised.
+// believe accepts a ledger that may contradict the mux's ports: those ports no longer count as promised.
 func (p *promises) believe(mux types.NamespacedName) {
 	delete(p.held, mux)
 	delete(p.pending, mux)
@@ -130,7 +131,8 @@ func contradiction(l *plan.Ledger) string {
 	return ""
 }
 
-// asksFor returns whether a channel asks for a claim. It may give up a claim that it only kept from before.
+// asksFor returns whether a channel asks for a claim. It also returns false for a claim that the channel only keeps:
+// its namespace isn't allowed any more, or its port now asks for `auto` and the number is outside of the range.
 func (p *promises) asksFor(svc *corev1.Service, mux types.NamespacedName, claim *plan.Claim) bool {
 	channel, _ := p.sim.language.ParseChannel(svc)
 	if !p.sim.language.Classify(svc).Channel() || channel.Mux != mux || p.sim.world.service(mux) == nil || svc.Annotations[p.sim.language.Keys().Disabled] != "" {
@@ -199,7 +201,8 @@ func (p *promises) knewOf(claim *plan.Claim, mux types.NamespacedName, process *
 	return seen != nil && p.asksFor(seen, mux, claim)
 }
 
-// given checks that no slot passes to another channel which was another's just before, in the ledger or on the mux.
+// given checks that no slot goes to a channel while another channel has it: in the ledger before this write, or on the
+// mux.
 func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledger, process *process) string {
 	var before plan.Ledger
 	named, moves := p.named(mux, c.Key, process)
@@ -214,10 +217,10 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		}
 	}
 	if moves && !continues(&before, p.asWritten(mux, process)) {
-		before = named // it moves, perhaps over an older one, or over one that can't be read
+		before = named // the ledger moves, perhaps over an older ledger, or over one that can't be read
 	}
 	if !moves && p.namesAnother(mux, c.Key) {
-		before = plan.Ledger{} // the one that the mux names is gone, and this one may be left over from an earlier move
+		before = plan.Ledger{} // the ledger that the mux names is gone, and this one may be left over from an earlier move
 	}
 	had := map[plan.Slot]*plan.Claim{}
 	for i := range before.Claims {
@@ -229,7 +232,7 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		}
 	}
 	live := slotsOf(p.sim.world.service(mux))
-	isAhead := moves && named.Generation > p.stamp(mux) // its last write isn't on the mux, so another process may not know it
+	isAhead := moves && named.Generation > p.stamp(mux) // the last write of the named ledger isn't on the mux yet, so another process may not know it
 	for i := range now.Claims {
 		claim := &now.Claims[i]
 		old := had[claim.Slot()]
@@ -247,7 +250,7 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		unknown := p.doubted[mux] && !p.found(name, claim.Slot(), mux, process)
 		if owner, ours := p.owners[called{mux, name}]; ours && owner != claim.Owner.Channel && !p.drifted[place{mux, claim.Slot(), name}] {
 			if unknown {
-				p.drifted[place{mux, claim.Slot(), name}] = true // the other process will go by this ledger
+				p.drifted[place{mux, claim.Slot(), name}] = true // the other process will follow this ledger
 				continue
 			}
 			return fmt.Sprintf("one owner: %s is given to %s while it is on the mux as %s's", claim.Slot(), claim.Owner.Channel, owner)
@@ -281,8 +284,8 @@ func (p *promises) note(channel *corev1.Service, ours bool) {
 	}
 }
 
-// stay checks that a channel keeps each number that it still asks for. If the ledger before was left over from a move that never reached
-// the mux, its new numbers never were in use.
+// stay checks that a channel keeps each number that it still asks for. With isLeftOver, the mux names another ledger than the one that is written
+// now, or than the one that was written last. Then a number was never in use if the channel's annotation doesn't show it.
 func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *process, isLeftOver bool) string {
 	is := map[plan.Slot]plan.Claim{}
 	for _, claim := range now.Claims {
@@ -298,10 +301,10 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 			continue // the mux refused the port, under this or a new name; if the port got onto the mux since, it must stay
 		}
 		if (p.sim.refused > 0 || isLeftOver) && p.told[place{mux, slot, old.MuxName}] != old.Owner {
-			continue // this port was kept off the mux by a policy, or by the mux naming another ledger: it was never in use
+			continue // a policy kept this port off the mux, or the mux names another ledger: the port was never in use
 		}
 		if p.doubted[mux] && (process == nil || !p.knewOf(&old, mux, process) || !p.found(old.MuxName, slot, mux, process)) {
-			continue // the process rebuilt the ledger, and its cache didn't have the channel, or the mux, as it is
+			continue // the process rebuilt the ledger, and didn't know the channel's request or the mux's port
 		}
 		return fmt.Sprintf("it stays: %s is taken from %s, who asks for it still; now it is %s's (%s)", slot, old.Owner.Channel, claim.Owner.Channel, claim.State)
 	}

@@ -47,8 +47,8 @@ func (p *promises) others(c *api.Change) {
 	}
 }
 
-// asks returns everything on which a channel's claim depends. If the channel has a fault, that is the request of all
-// its ports.
+// asks returns everything on which a channel's claim depends. If the channel has a fault, the result has the requests
+// of all its ports.
 func (p *promises) asks(svc *corev1.Service, claim *plan.Claim) string {
 	keys := p.sim.language.Keys()
 	class := ""
@@ -147,13 +147,14 @@ func (p *promises) othersOnLedger(c *api.Change) {
 	p.loses(mux, c.Version)
 }
 
-// leads is true if a mux leads to a ConfigMap: it names it, or its owner wants it.
+// leads returns whether a mux leads to a ConfigMap: the mux names it as the ledger in force, or the mux's owner asks
+// for it.
 func (p *promises) leads(svc *corev1.Service, name string) bool {
 	mux := plan.ReadMux(p.sim.language, svc, false)
 	return mux.Ledger == "" || name == mux.Ledger || name == mux.LedgerInForce
 }
 
-// loses leaves as promised only what can be known without a ledger.
+// loses records the loss of a ledger. Only the ports that can be known without a ledger stay promised.
 func (p *promises) loses(mux types.NamespacedName, version int64) {
 	p.lost[mux] = version
 	p.doubted[mux], p.rebuilt[mux] = true, true

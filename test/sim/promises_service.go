@@ -75,11 +75,12 @@ func (p *promises) foreign(before, now *corev1.Service) string {
 func (p *promises) published(mux types.NamespacedName, before, now *corev1.Service, process *process) string {
 	had, has := slotsOf(before), slotsOf(now)
 	claims, generation, sure := p.claims(mux)
-	// A ledger that is lost while two processes lead isn't promised anything: this one decided by what was there before.
+	// If others replaced the ledger after this process last wrote it, the process may have decided by the former
+	// ledger. Then nothing is promised about the new one.
 	late := process != nil && p.kept[visit{process.name, mux}] < p.lost[mux]
 	sure = sure && !late
 	claimed := map[plan.Slot][]string{}               // while a ledger moves, there are two
-	inChannel := map[plan.Slot]types.NamespacedName{} // a channel whose number went from one of its ports to another, after this was decided
+	inChannel := map[plan.Slot]types.NamespacedName{} // channels whose numbers may have gone to another of their ports after this was decided
 	for _, claim := range claims {
 		claimed[claim.Slot()] = append(claimed[claim.Slot()], claim.MuxName)
 		if p.stamp(mux) < generation {
@@ -89,7 +90,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	for slot, name := range has {
 		old := had[slot]
 		owner, known := p.owners[called{mux, name}]
-		if old != name && (p.doubted[mux] || late) { // decided by the ledger that was there before the one that others have put there
+		if old != name && (p.doubted[mux] || late) { // decided by the former ledger, before others replaced it
 			p.drifted[place{mux, slot, name}] = true
 		}
 		switch {
@@ -109,7 +110,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 		if isMoved && p.told[place{mux, slot, claim.MuxName}] != claim.Owner {
 			continue
 		}
-		// A ledger from before one that was lost may have another name for the channel's port.
+		// If others replaced the ledger, it may have another name for the channel's port.
 		renamed := p.rebuilt[mux] && p.owners[called{mux, has[slot]}] == claim.Owner.Channel
 		undone := process != nil && p.isOvertaken(mux, process) && !p.knewOf(&claim, mux, process)
 		if held && !late && !undone && claim.MuxName == had[slot] && has[slot] != had[slot] && !renamed && !p.drifted[place{mux, slot, had[slot]}] {
@@ -122,7 +123,7 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	return p.gone(mux, had, has, func(slot plan.Slot) bool { return !sure || claimed[slot] != nil }, process)
 }
 
-// isOvertaken is true if another process has written the ledger since this one did.
+// isOvertaken returns whether another process has written the ledger since this one did.
 func (p *promises) isOvertaken(mux types.NamespacedName, process *process) bool {
 	for at, version := range p.kept {
 		if at.mux == mux && at.process != process.name && version > p.kept[visit{process.name, mux}] {
@@ -219,7 +220,8 @@ func (p *promises) behind(key types.NamespacedName, now *corev1.Service, process
 }
 
 // holds returns whether the ledger gives a port to a channel although the port has another channel's name. After a loss
-// of the ledger, only the channel's annotation showed who owns the port: the channel that gave it its name had left.
+// of the ledger, only the channel's annotation showed who owns the port: the channel after which the port is named had
+// left.
 func (p *promises) holds(mux, channel types.NamespacedName, name string) bool {
 	claims, _, _ := p.claims(mux)
 	return p.rebuilt[mux] && slices.ContainsFunc(claims, func(c plan.Claim) bool {

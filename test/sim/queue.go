@@ -135,7 +135,7 @@ func (q *queue) ShutDown() {
 	}
 }
 
-// ShutDownWithDrain does the same: workers finish their item in any case.
+// ShutDownWithDrain is ShutDown: workers finish their item in any case.
 func (q *queue) ShutDownWithDrain() { q.ShutDown() }
 
 // ShuttingDown returns whether the workers were ended.

@@ -25,7 +25,7 @@ const (
 )
 
 // settle ends all mishaps, lets one process lead, and checks that the cluster comes to rest. While policies stand, it
-// checks instead that forbidden writes are retried ever less often.
+// checks instead that the number of writes and of refused requests is bounded.
 func (s *Sim) settle() string {
 	s.habits = habits{slow: s.habits.slow}
 	s.happen(-1, s.world.mend)
@@ -92,7 +92,7 @@ func (s *Sim) oneLeads() string {
 	return s.processes[0].name + " is the one that leads"
 }
 
-// forward returns what can happen without anyone's action.
+// forward returns what can happen without users and mishaps: requests, deliveries, work and garbage collection.
 func (s *Sim) forward() []choice {
 	list := append(s.requests(), s.deliveries()...)
 	list = append(list, s.work()...)
@@ -114,13 +114,14 @@ func (s *Sim) amidPolicies() string {
 		if !s.isMux(svc) || s.policies.noLedgers || s.promises.frozen(svc, nil) != "" || s.forbidden(key, []byte("{}")) != "" {
 			continue
 		}
-		// A former leader may have created a ledger late, after the mux's owner named another one.
+		// Leave out ledgers to which the mux doesn't lead: a former leader may have created one late, after the owner
+		// named another.
 		claims, _, sure := s.promises.claims(key, func(ledger types.NamespacedName) bool { return s.promises.leads(svc, ledger.Name) })
 		if !sure {
 			continue
 		}
 		if named, is := s.promises.named(key, types.NamespacedName{}, nil); is {
-			claims = named.Claims // another ConfigMap may be left over from a move that never reached the mux
+			claims = named.Claims // a second ConfigMap may be left over from a move that never reached the mux
 		}
 		harmed, has := map[types.NamespacedName]bool{}, map[types.NamespacedName]int{}
 		for i := range claims {

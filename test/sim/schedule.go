@@ -22,14 +22,14 @@ type habits struct {
 	outage, around, cut, bookmarks, moves int
 	// bounds is set for seeds from Bounded on.
 	bounds bool
-	// gateways is set for seeds from Routed on: it is the part of all deeds that concern the Gateway API.
+	// gateways is set for seeds from Routed on: the percentage of deeds that concern the Gateway API.
 	gateways int
-	// slowWrites is set for seeds from Slow on: it is the part of the writes that arrive late.
+	// slowWrites is set for seeds from Slow on: the percentage of writes that arrive late.
 	slowWrites int
 }
 
-// Slow is the first seed whose histories have slow writes: one is decided, and much happens before it arrives. They have everything of Edited
-// histories, too, and no Gateways.
+// Slow is the first seed whose histories have slow writes: much happens between the decision of such a write and its arrival. They have everything
+// of Edited histories, too, and no Gateways.
 const Slow = 20_000_000_000
 
 func newHabits(rng *rand.Rand, seed uint64) habits {

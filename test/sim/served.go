@@ -19,11 +19,11 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// Routed is the first seed whose histories have Gateways that are served here. They have everything of Edited histories, too. Seeds of histories
-// that once broke a promise are smaller.
+// Routed is the first seed whose histories have Gateways that are served here. They have everything of Edited histories, too. Histories of seeds
+// from Slow on have no Gateways.
 const Routed = 10_000_000_000
 
-// Fed is the first seed whose histories have routes that mostly lead from a listener that is there to a port that fits it. Without that, few
+// Fed is the first seed whose histories have many routes from an existing listener to a port of the same protocol. In other histories, few
 // listeners have backends.
 const Fed = 15_000_000_000
 
@@ -42,9 +42,10 @@ type served struct {
 	*process
 	cache *memory
 	board *line.Board
-	// told has the listeners that the last pass over each mux began with, and live those that it read live: nil for one that is gone.
+	// told has the listeners with which the last pass over each mux began. live has the listeners that the pass read live; nil is a listener that
+	// is gone.
 	told map[types.NamespacedName]map[types.NamespacedName]*plan.ObservedChannel
-	// seen has each Gateway as the last pass over it began with it.
+	// seen has each Gateway as it was in the cache when the last pass over it began.
 	seen map[types.NamespacedName]*gatewayv1.Gateway
 	mu   sync.Mutex
 	live map[types.NamespacedName]map[types.NamespacedName]*plan.ObservedChannel
@@ -74,7 +75,7 @@ func (p *process) informers() []*informer {
 	return append(p.cache.order[:len(p.cache.order):len(p.cache.order)], p.served.cache.order...)
 }
 
-// begin makes the board. The next functions put it into the lines, as process.gateways does.
+// begin makes the board. ofMuxes and ofBackends pass it to the lines, as the process does.
 func (g *served) begin(waker *backends.Waker) {
 	if g != nil {
 		g.board = line.NewBoard(g.sim.language.Keys())
@@ -96,7 +97,7 @@ func (g *served) ofBackends() backends.Claimants {
 	return g.board
 }
 
-// setup adds the controllers. Where a process runs them, all kinds are installed.
+// setup adds the controllers, for a cluster in which all kinds of the Gateway API are installed.
 func (g *served) setup(muxes *mux.Line) error {
 	if g == nil {
 		return nil
@@ -138,7 +139,7 @@ func (g *served) begins(mux types.NamespacedName) {
 	g.live[mux] = map[types.NamespacedName]*plan.ObservedChannel{}
 }
 
-// looksAt stores a Gateway as a pass over it begins with it.
+// looksAt stores the cached Gateway when a pass over it begins.
 func (g *served) looksAt(gateway types.NamespacedName) {
 	g.seen[gateway], _ = g.cache.kinds[api.Gateways].objects[gateway].(*gatewayv1.Gateway)
 }

@@ -59,7 +59,7 @@ func tell(t *testing.T, o Outcome) {
 		o.Seed, len(o.Steps), strings.Join(o.Story, "\n"), o.Broken, o.Seed, *length)
 }
 
-// TestSim plays histories. With -seed it plays one of them and prints its story, also if it passes.
+// TestSim plays histories. With -seed it plays only that history, and prints the story even if the history passes.
 func TestSim(t *testing.T) {
 	if *seed != 0 {
 		o := play(t, *seed, steps(*length), true)
@@ -267,8 +267,8 @@ func TestSeedsThatFoundBugs(t *testing.T) {
 	}
 }
 
-// TestMutantsApply checks that the deliberate bugs still apply to the code, and that the docs describe them: `make
-// sim-mutants` runs only now and then.
+// TestMutantsApply checks that the patches of deliberate bugs still apply to the code, and that the docs describe them.
+// `make sim-mutants` would notice, too, but runs only now and then.
 func TestMutantsApply(t *testing.T) {
 	patches, _ := filepath.Glob("../../test/sim/mutants/*.patch")
 	gateways, _ := filepath.Glob("../../gateway/control/mutants/*.patch")

@@ -124,8 +124,8 @@ func themes(t *testing.T, b *browser.Tab) {
 	}
 }
 
-// readable checks on each page that nothing is wider than the screen, that texts have contrast, and that the browser asked
-// nobody else.
+// readable checks on each page that nothing is wider than the screen, that texts have contrast, and that the browser loaded nothing from another
+// site.
 func readable(t *testing.T, b *browser.Tab, from string, pages []string, width int64) {
 	b.Do(chromedp.EmulateViewport(width, 900))
 	for _, page := range pages {

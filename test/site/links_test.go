@@ -144,8 +144,8 @@ func missing(documents map[string]document, path, link string) []string {
 	return nil
 }
 
-// parse reads a page. It takes everything that a browser loads by itself from its attributes and styles; what scripts
-// load shows only in a browser.
+// parse reads a page. It finds everything that a browser loads because of attributes and styles. Only a browser shows
+// what scripts load.
 func parse(t *testing.T, text string) document {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(text))

@@ -20,11 +20,11 @@ import (
 func TestMain(m *testing.M) { cluster.Main(m) }
 
 const (
-	portsEach = 500 // of a Service: with 10,000, it would be too large for the API server
+	portsEach = 500 // ports of a Service: one with 10,000 ports would be too large for the API server
 	space     = "default"
 )
 
-// kubeProxyRules returns the rules of the real kube-proxy in nftables mode, for Services with as many ports at the address.
+// kubeProxyRules returns the rules of the real kube-proxy in nftables mode, for Services that together have 10,000 ports at the address.
 func kubeProxyRules(b *testing.B) string {
 	b.Helper()
 	c := cluster.Start(b)

@@ -15,8 +15,8 @@ const (
 	span  = time.Second
 )
 
-// BenchmarkNewConnections opens connections by turns through one DNAT rule, through our tables of 10,000 ports, and through kube-proxy's rules of as
-// many. The figures are the times for a connection, the client's and the server's own included.
+// BenchmarkNewConnections opens connections by turns through one DNAT rule, through our tables of 10,000 ports, and through kube-proxy's rules for
+// as many ports. A figure is the time for a connection, including the client's and the server's own time.
 func BenchmarkNewConnections(b *testing.B) {
 	for b.Loop() {
 		plain, gateway, proxy := newRoad(b), newRoad(b), newRoad(b)
@@ -37,8 +37,8 @@ func BenchmarkNewConnections(b *testing.B) {
 	}
 }
 
-// BenchmarkBackendsChange changes the backends of 10,000 ports by turns: of one port in our tables, and of all ports in both. With a rule for each port, a
-// change of one is a change of all: the file is loaded as a whole.
+// BenchmarkBackendsChange changes backends by turns: of one port and of all 10,000 ports in our tables, and of all ports in a file with a rule for
+// each port. In the file, a change of one port costs as much, because nft loads the whole file.
 func BenchmarkBackendsChange(b *testing.B) {
 	for b.Loop() {
 		gateway, file := newRoad(b), newRoad(b)
@@ -52,7 +52,7 @@ func BenchmarkBackendsChange(b *testing.B) {
 			}
 			now = ours(uint16(7000 + turn))
 			all = append(all, timed(func() { gateway.apply(b, kernel, now) }))
-			if turn < 2 { // it takes very long
+			if turn < 2 { // loading the file takes very long
 				whole = append(whole, timed(func() { file.load(b, rulePerPort(7000+turn)) }))
 			}
 		}
@@ -62,7 +62,7 @@ func BenchmarkBackendsChange(b *testing.B) {
 	}
 }
 
-// baseline prints what others take.
+// baseline prints the figure of another way to carry connections.
 func baseline(name string, value float64, unit string) {
 	figure.Against(os.Stdout, name, value, unit, value, 1)
 }

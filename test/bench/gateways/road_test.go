@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	services = 10_000 // ports of the mux; Services of kube-proxy
+	services = 10_000 // ports of the mux, and of all Services of kube-proxy together
 	first    = 10_000 // the first port's number
 	target   = 8080
 )
@@ -72,7 +72,8 @@ func (r *road) serve(b *testing.B) {
 	}))
 }
 
-// abort ends a connection by a reset: it leaves nothing behind that waits, or there would soon be no free port.
+// abort ends a connection by a reset. After a usual close, the port would stay in use for a while, and there would soon
+// be no free port.
 func abort(connection *net.TCPConn) {
 	_ = connection.SetLinger(0)
 	_ = connection.Close()

@@ -44,7 +44,7 @@ func rulePerPort(to int) string {
 	return rules.String()
 }
 
-// ours are the tables of as many ports, each with three backends.
+// ours returns our tables for 10,000 ports, each with three backends.
 func ours(to uint16) *want.Tables {
 	mux := types.NamespacedName{Namespace: "edge", Name: "mux"}
 	tables := &want.Tables{Addresses: []want.Address{{Address: address(), Mux: mux, Source: source()}}}

@@ -21,8 +21,8 @@ import (
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // BenchmarkOthers decides about eight muxes of one namespace over and over, each with the slowest possible decision. It
-// measures how long a mux of another namespace waits for its decision: once with workers that are shared between
-// namespaces, and once with four workers that aren't.
+// measures how long a mux of another namespace waits for its decision: once with workers that the namespaces share
+// fairly, and once with four workers of a plain queue.
 func BenchmarkOthers(b *testing.B) {
 	slow, quick := worldOfPatterns(b, validation.MaxEntries, 1000, 1), atRest(b, world(b, 10))
 	quick.Key.Namespace = "quick"

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// row is a line of a panel: our figure, and another's time, or the name of its figure.
+// row is a line of a panel: our figure beside the original's time, or beside the figure that other names.
 type row struct {
 	label    string
 	name     string
@@ -25,7 +25,7 @@ type panel struct {
 // drawing is a picture.
 type drawing struct {
 	title  string
-	others string // who the others are
+	others string // the name of those with whom we compare
 	panels []panel
 }
 
@@ -49,7 +49,7 @@ func theOriginal() drawing {
 	}}
 }
 
-// gateways are figures against others' of the same run (see docs/gateways.md).
+// gateways has our figures beside those of other ways, from the same run (see docs/gateways.md).
 func gateways() drawing {
 	return drawing{"What gateways take, and what others take", "the other way", []panel{
 		{"A new TCP connection through a machine with 10,000 ports, in microseconds", 10, 1_000, []row{

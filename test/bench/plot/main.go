@@ -1,5 +1,5 @@
-// Command plot draws pictures of benchmark results. docs/performance.svg shows the figures of docs/performance.txt: the
-// time of a change here, and in the Python original on such a machine. docs/gateways.svg shows those of docs/gateways.txt. docs/dataplane.svg shows the points of
+// Command plot draws pictures of benchmark results. docs/performance.svg shows the figures of docs/performance.txt: the time of a change here, and
+// in the Python original on a similar machine. docs/gateways.svg shows those of docs/gateways.txt. docs/dataplane.svg shows the points of
 // docs/dataplane.txt, the output of `make bench BENCH=ThousandChannels`.
 //
 //	make bench BENCH=… >> docs/performance.txt    record, after removing the old lines of the same names

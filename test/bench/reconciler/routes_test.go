@@ -26,8 +26,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// BenchmarkRoutes creates 1,000 TCPRoutes at once, once for each feature of the Gateway API. It measures the time from the last creation
-// until all is written. The floor is a client with as many concurrent requests that makes the same necessary writes.
+// BenchmarkRoutes creates 1,000 TCPRoutes at once, once for each feature of the Gateway API. It measures the time from the last creation until all
+// is written. The floor is a client with as many concurrent requests as the reconciler, which makes only the necessary writes.
 func BenchmarkRoutes(b *testing.B) {
 	const n = 1000
 	b.Run("allocator", func(b *testing.B) {
@@ -96,7 +96,7 @@ func (r *routes) create(b *testing.B, names []string, object func(name string) c
 	sideBySide(b, names, func(name string) error { return r.client.Create(b.Context(), object(name)) })
 }
 
-// route is attached to the ListenerSet of its name.
+// route returns a TCPRoute whose parent is the ListenerSet of the same name.
 func route(name string, annotations map[string]string) *gatewayv1.TCPRoute {
 	return &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, Annotations: annotations}, Spec: gatewayv1.TCPRouteSpec{
 		CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: gatewayv1.ObjectName(name)}}},
@@ -119,7 +119,7 @@ func gateway(class string, annotations map[string]string) *gatewayv1.Gateway {
 	}}
 }
 
-// says returns whether all routes have an accepted parent of a controller, and the annotation with their number if it is asked for.
+// says returns whether all routes have a parent that a controller accepted and, if number is true, the annotation with their number.
 func (r *routes) says(names []string, controller string, number bool) func(*eyes) bool {
 	return func(*eyes) bool {
 		for _, name := range names {
@@ -160,7 +160,8 @@ func isAccepted(route *gatewayv1.TCPRoute, controller string) bool {
 	return false
 }
 
-// floorOf measures writes on objects that the reconciler ignores: for each route the writes of do, with as many requests under way.
+// floorOf measures writes on objects that the reconciler ignores: each of the writes for each name, with at most atOnce requests under way for each
+// kind of write.
 func floorOf(b *testing.B, names []string, writes ...func(name string) error) time.Duration {
 	begin := time.Now()
 	var all sync.WaitGroup
@@ -208,7 +209,8 @@ func allocated(b *testing.B, n int) {
 	b.Logf("requests: %v", r.requests(b))
 }
 
-// served has routes on listeners of a Gateway of ours. Each needs the status of its ListenerSet, its own, and a slice.
+// served has routes on listeners of a Gateway of ours. Each route needs its own status, its ListenerSet's status, and a
+// slice.
 func served(b *testing.B, n int) {
 	r := startRoutes(b, "--gateway-api-implementation")
 	must(b, r.client.Create(b.Context(), &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "mux"},

@@ -31,7 +31,8 @@ const (
 	// pauseOfAttack is the time between two requests of a stream. It leaves a processor to the webhook, because
 	// attackers run on the same machine.
 	pauseOfAttack = 2 * time.Second
-	// mostRefused has one real review in so many be refused at most, on a machine that stands still at times.
+	// mostRefused bounds the refused real reviews: at most one in so many, because the machine may stand still at
+	// times.
 	mostRefused = 20
 )
 
@@ -47,7 +48,7 @@ func TestMemoryStaysBoundedUnderAttack(t *testing.T) {
 		// sends before the test ends; in `make long` three times as many.
 		streams int
 		count   int64
-		// instead is the attack that shows the same in make test, if this one is left to make long.
+		// instead is set for an attack that only make long runs: it names the attack of make test that shows the same.
 		instead string
 	}{
 		"stalled bodies of 64 KiB":          {body: padded(t, 64<<10), stall: true, streams: 60, count: 1_000},

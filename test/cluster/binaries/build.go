@@ -61,7 +61,7 @@ func (c Cache) fill(ctx context.Context, p Product, dir string) error {
 	return nil
 }
 
-// goArguments returns the same arguments for all users: other flags would compile everything again. Debug information, which
+// goArguments returns the same arguments for every user of the cache: with other flags, go would compile everything again. Debug information, which
 // the linker drops, would take a sixth of the compilers' time.
 func (p Product) goArguments(pkg, out string) []string {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
@@ -95,7 +95,8 @@ func (c Cache) command(ctx context.Context, p Product, args ...string) *exec.Cmd
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off",
 		"GOGC=800", // a quarter less time for at most a gigabyte more of memory
 		"GOTMPDIR="+scratch(filepath.Join(c.Dir, "."+p.Name+".partial")))
-	// An interrupted go stops its compilers and tidies up; one whose builder was killed at least starts no more.
+	// An interrupted go command stops its compilers and tidies up. If the builder is killed, go at least starts no more
+	// compilers.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}

@@ -26,7 +26,7 @@ const (
 	KwokVersion        = "0.8.0"
 	CertManagerVersion = "1.21.2"
 	FluxVersion        = "0.78.0"                            // of github.com/fluxcd/pkg/ssa
-	ArgoVersion        = "0.0.0-20260914071520-c9c369efcc5b" // of Argo CD's gitops-engine, which has no other
+	ArgoVersion        = "0.0.0-20260914071520-c9c369efcc5b" // of Argo CD's gitops-engine, which has no other versions
 	CiliumVersion      = "1.15.19"
 
 	EnvoyGatewayVersion = "1.9.1"

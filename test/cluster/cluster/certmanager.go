@@ -12,7 +12,8 @@ import (
 // certManagerNamespace is the namespace of cert-manager's secrets, and of its pods, if it runs in pods.
 const certManagerNamespace = "cert-manager"
 
-// startCertManager waits until cert-manager's webhook allows its objects.
+// startCertManager starts cert-manager in pods, or as processes if there are no nodes. It waits until cert-manager's
+// webhook allows objects.
 func (c *Cluster) startCertManager(ctx context.Context) error {
 	if c.options.nodes > 0 {
 		return c.installCertManager(ctx)

@@ -34,7 +34,7 @@ type Cluster struct {
 	components []*Component
 	nodes      []*Node
 	fakeNodes  int
-	background context.Context // ends what runs in this process for the cluster
+	background context.Context // its end stops the goroutines that work for the cluster
 	cancel     context.CancelFunc
 	closers    []func() error
 }
@@ -195,7 +195,7 @@ func (c *Cluster) dump(t testing.TB) {
 }
 
 // until waits for a condition, and checks often: most conditions become true within milliseconds. It gives up when a
-// component ended that it depends on.
+// component of the cluster has ended by itself.
 func (c *Cluster) until(ctx context.Context, what string, ok func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not true after %s", patience))
 	defer cancel()

@@ -13,7 +13,7 @@ const ControlPlaneNode = "control-plane"
 // identities are the users of a cluster. Each component has its own user, as the built-in roles require.
 func identities() []identity {
 	return []identity{
-		// The API server is a client of the kubelets, which ask it for authorization.
+		// As a client of the kubelets, the API server needs rights, too: the kubelets ask it for authorization.
 		{file: "kube-apiserver", name: "kube-apiserver", groups: []string{"system:masters"}, hosts: []string{
 			"kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost", "127.0.0.1", "::1",
 			controlPlaneIP, controlPlane6, apiServiceIP, "fd00:96::1"}},
@@ -24,7 +24,7 @@ func identities() []identity {
 	}
 }
 
-// component prepares a component. Its program and its log have the name.
+// component prepares a component. Its program and its log file have the same name.
 func (c *Cluster) component(name string, args ...string) *Component {
 	return c.componentIn("", name, filepath.Join(c.bin["kubernetes"], name), args...)
 }

@@ -3,14 +3,14 @@
 //	func TestMain(m *testing.M) { cluster.Main(m) }
 //
 //	func TestSomething(t *testing.T) {
-//		c := cluster.Start(t, cluster.Nodes(2), cluster.Provider())
+//		c := cluster.Start(t, cluster.Nodes(2), cluster.WithProvider())
 //		c.Kubectl(t, "apply", "-f", "thing.yaml")
 //		…
 //	}
 //
-// There are three tiers, each on top of the last. First, the control plane with kube-proxy as processes, which suffices
-// for most tests. Second, real nodes with containerd and a kubelet (root only). Third, thousands of nodes and pods that
-// kwok simulates.
+// There are three tiers. First, the control plane with kube-proxy as processes, which suffices for most tests. Second,
+// real nodes with containerd and a kubelet (root only). Third, thousands of nodes and pods that kwok simulates. The
+// second and the third need only the first.
 //
 //	  namespace "outside"            the host's first namespace           namespace "node-1", "node-2", …
 //	┌────────────────────┐  veth  ┌────────────────────────────┐  veth  ┌───────────────────────────────┐

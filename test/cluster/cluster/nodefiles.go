@@ -10,8 +10,8 @@ import (
 // nodeFiles are a node's configuration files.
 type nodeFiles struct{ containerd, kubelet string }
 
-// containerdConfig: without CAP_SYS_RESOURCE, runc can't lower a container's OOM score, and fails. With containerd's own threshold, its garbage
-// collector looks for work a hundred times a second.
+// containerdConfig restricts OOM scores: without CAP_SYS_RESOURCE, runc can't lower a container's score, and fails. It also lowers the collector's
+// pause_threshold: with the default, containerd's garbage collector looks for work a hundred times a second.
 const containerdConfig = `version = 2
 root = "{{.Run}}/containerd"
 state = "{{.Run}}/containerd.state"

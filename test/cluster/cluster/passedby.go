@@ -14,8 +14,8 @@ import (
 // fails with it.
 const NoRoute = "connect: no route to host"
 
-// PassedBy lists new connections to ports of load balancers that left the control plane's machine untranslated. kube-proxy's rules
-// should have sent each of them to a pod. Connections that the rules refuse, for want of a backend, aren't among them.
+// PassedBy lists new connections to ports of load balancers that left the control plane's machine untranslated. kube-proxy's rules should have sent
+// each of them to a pod. It doesn't list connections that the rules refuse because a Service has no backend.
 type PassedBy struct {
 	cluster *Cluster
 	table   string
@@ -35,7 +35,8 @@ const (
 )
 
 // Excuse uses up an allowance for a connection that began at the given time. It returns false without a matching
-// allowance. An allowance expires with the last packet that a connection may have sent when it passed.
+// allowance. An allowance matches if its time is at most synRetries after the connection began: the kernel repeats the
+// first packet until then.
 func (a *Allowances) Excuse(began time.Time) bool {
 	i := slices.IndexFunc(*a, func(passed time.Time) bool {
 		return passed.After(began.Add(-coarse)) && passed.Before(began.Add(synRetries+coarse))
@@ -47,7 +48,7 @@ func (a *Allowances) Excuse(began time.Time) bool {
 	return true
 }
 
-// CountPassedBy starts a list of such connections to some ports, on the addresses of all load balancers.
+// CountPassedBy starts a list of untranslated connections to some ports, on the addresses of all load balancers.
 func (c *Cluster) CountPassedBy(ctx context.Context, ports ...string) (*PassedBy, error) {
 	p := &PassedBy{cluster: c, table: "passed_" + strings.ToLower(rand.Text()), seen: map[string]bool{}}
 	var script strings.Builder

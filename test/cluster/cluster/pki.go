@@ -55,7 +55,8 @@ func newPKI(dir string) (*pki, error) {
 	if err := p.write("ca", der, key); err != nil {
 		return nil, err
 	}
-	// The signing key of service account tokens needs no certificate, but the API server reads it from a file.
+	// The API server signs service account tokens with this key, and verifies them with the public key in its
+	// certificate.
 	return p, p.issue(identity{file: "service-accounts", name: "service-accounts"})
 }
 

@@ -113,7 +113,7 @@ func (c *Cluster) kubectl(t testing.TB, stdin string, args ...string) string {
 	}
 }
 
-// Forward runs kubectl port-forward until the test ends. The ports are those of c.Inside().
+// Forward runs kubectl port-forward until the test ends. Clients of c.Inside() reach the forwarded ports.
 func (c *Cluster) Forward(t testing.TB, args ...string) {
 	t.Helper()
 	forward, err := c.Host.Run(host.Command{Env: c.environment(nil), Args: append([]string{filepath.Join(c.BinDir(), "kubectl"), "port-forward"}, args...)})
@@ -174,6 +174,6 @@ func Eventually(t testing.TB, what string, ok func(ctx context.Context) error) {
 	}
 }
 
-// slowest is the longest interval between cheap checks of a slow condition. Each check costs time of this test's cluster, and of others: a check
-// that runs a program is repeated less often.
+// slowest is the longest interval between cheap checks of a slow condition. Each check costs time of this test's cluster, and of others. So a check
+// that takes long, such as one that runs a program, is repeated less often.
 const slowest = 250 * time.Millisecond

@@ -24,7 +24,7 @@ import (
 // requests, and streams events to watches.
 type apiServer struct {
 	*httptest.Server
-	// answer, if set, replaces all of that.
+	// answer, if set, answers every request instead.
 	answer http.HandlerFunc
 
 	mu      sync.Mutex

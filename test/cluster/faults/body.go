@@ -13,8 +13,8 @@ import (
 // protobufMagic is the prefix of each protobuf object of the API, except in a watch's frames.
 const protobufMagic = "k8s\x00"
 
-// keepBody reads the whole body. So a write is made even if its client is killed next, and it can be repeated on
-// another connection, as the client itself would. Streamed bodies aren't read.
+// keepBody reads the whole body. So the proxy makes a write even if its client is killed meanwhile. It can also repeat
+// the write on another connection, as the client itself would. Streamed bodies aren't read.
 func keepBody(r *http.Request, request *Request) error {
 	if r.Body == nil || r.Body == http.NoBody || request.LongRunning || isUpgrade(r) {
 		return nil

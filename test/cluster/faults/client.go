@@ -28,7 +28,7 @@ func (p *Proxy) ConfigFor(token string) *rest.Config {
 	}
 }
 
-// WriteKubeconfig writes such a configuration to a file, for a client in another process.
+// WriteKubeconfig writes a configuration of Config or ConfigFor to a file, for a client in another process.
 func WriteKubeconfig(file string, config *rest.Config) error {
 	const name = "faults"
 	kubeconfig := api.NewConfig()

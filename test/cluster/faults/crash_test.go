@@ -60,7 +60,7 @@ func TestRemovedCrashPointNeverCrashes(t *testing.T) {
 	if err := patchStatus(t.Context(), client); !isDropped(err) {
 		t.Errorf("before: %v", err)
 	}
-	<-removed // it cuts connections, the next one too if that is opened meanwhile
+	<-removed // the removal cuts connections: also the next one, if it is opened meanwhile
 	if err := patchStatus(t.Context(), clientOf(t, proxy.Config())); err != nil {
 		t.Errorf("after: %v", err)
 	}

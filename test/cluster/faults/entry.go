@@ -48,7 +48,7 @@ func (e Entry) outcome() string {
 	return "unanswered"
 }
 
-// ring holds the last size entries.
+// ring holds the latest entries, as many as size says.
 type ring struct {
 	size  int
 	kept  []*Entry

@@ -25,7 +25,7 @@ func (s *stream) expire() {
 
 // errorEvent encodes a Status as the last event of a watch.
 func errorEvent(media string, status *metav1.Status) ([]byte, error) {
-	kind, _, _ := mime.ParseMediaType(media) // an invalid media type counts as another one
+	kind, _, _ := mime.ParseMediaType(media) // an invalid media type is none of those below
 	switch kind {
 	case jsonMedia:
 		event := metav1.WatchEvent{Type: string(watch.Error), Object: runtime.RawExtension{Object: status}}

@@ -16,10 +16,10 @@ const (
 )
 
 // framesOf returns a function that returns the events one by one, each with its original bytes. Bytes that are returned
-// with an error are an incomplete frame at the end. Other media types (CBOR) are returned in the pieces in which they
-// arrive. Their order is kept, but one event may count as two.
+// with an error are an incomplete frame at the end. A stream of another media type (CBOR) is returned in the pieces in
+// which it arrives: in order, but one event may count as two.
 func framesOf(media string, body io.Reader) func() ([]byte, error) {
-	kind, _, _ := mime.ParseMediaType(media) // an invalid media type counts as another one
+	kind, _, _ := mime.ParseMediaType(media) // an invalid media type is none of those below
 	reader := bufio.NewReader(body)
 	switch kind {
 	case jsonMedia:

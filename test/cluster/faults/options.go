@@ -17,8 +17,8 @@ type options struct {
 	logSize  int
 }
 
-// Listener lets the proxy listen there, in the network namespace of its client. The proxy closes the listener. The
-// default is a free port of 127.0.0.1.
+// Listener is the listener that the proxy serves, for example one in the network namespace of its client. The proxy
+// closes the listener. The default is a free port of 127.0.0.1.
 func Listener(l net.Listener) Option { return func(o *options) { o.listener = l } }
 
 // Label is the user that the counters use if a client's credentials don't show its name.

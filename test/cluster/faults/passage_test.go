@@ -187,8 +187,8 @@ func TestDisconnectedClientCanReconnect(t *testing.T) {
 	}
 }
 
-// The cut also stops a request that must be made even if its client disconnects: it may be the last request of a dead
-// client.
+// TestCutConnectionsRequestIsNeverMade cuts connections before OnWrite makes a write. OnWrite makes a write even if its
+// client disconnects, but not after Disconnect: the client may be dead by then.
 func TestCutConnectionsRequestIsNeverMade(t *testing.T) {
 	server, proxy, client := startAll(t)
 	proxy.OnWrite(func(step Step) {

@@ -109,7 +109,7 @@ func (p *Proxy) serve(l net.Listener, certificate tls.Certificate) {
 	}
 	go func() {
 		defer close(p.served)
-		_ = p.server.ServeTLS(l, "", "") // returns when closed; clients would see any other end
+		_ = p.server.ServeTLS(l, "", "") // returns when closed; clients notice if it ends for another reason
 	}()
 }
 

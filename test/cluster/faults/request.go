@@ -29,7 +29,7 @@ func Writes() []string {
 func (r Request) IsWrite() bool { return isWrite(r.Verb, r.Target(), r.DryRun) }
 
 // Target names the request's resource as RBAC does ("services/status", "leases.coordination.k8s.io"), or returns the
-// path without a resource.
+// path if the request has no resource.
 func (r Request) Target() string {
 	if r.Resource == "" {
 		return r.Path

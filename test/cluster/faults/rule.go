@@ -69,7 +69,7 @@ func (p *Proxy) Add(rule Rule) *Handle {
 	return p.rules.add(rule, newHandle(rule.Name))
 }
 
-// Pause holds matching requests before they are made, until it is released.
+// Pause holds matching requests before they are made, until the Hold is released.
 func (p *Proxy) Pause(match Match) *Hold {
 	handle := newHandle("pause")
 	p.rules.add(Rule{Name: "pause", Match: match, Do: gate(handle.removed)}, handle)

@@ -35,7 +35,7 @@ func (k Key) compare(other Key) int {
 // Snapshot holds the number of requests of each kind. The caller may change it.
 type Snapshot map[Key]int
 
-// Sub returns the requests since an earlier snapshot. It leaves out kinds without any.
+// Sub returns the requests since an earlier snapshot. It leaves out kinds without a new request.
 func (s Snapshot) Sub(earlier Snapshot) Snapshot {
 	since := Snapshot{}
 	for key, count := range s {

@@ -14,17 +14,17 @@ type watches struct {
 	rules   []*watchRule
 }
 
-// watchRule holds events back for a time or, with 0, until it is removed.
+// watchRule holds events back for its delay or, if that is 0, until the rule is removed.
 type watchRule struct {
 	match  Match
 	delay  time.Duration
 	handle *Handle
 }
 
-// HoldWatches holds all events of matching watches, present and future, until it is released, including bookmarks and
-// initial events. The client sees an idle stream. Hits counts events that arrived meanwhile, so a test can wait until
-// an event that its client must not see has arrived. Lists aren't held: a client that starts now isn't stale, unless it
-// lists by watching.
+// HoldWatches holds all events of matching watches, present and future, including bookmarks and initial events, until
+// the Hold is released. The client sees an idle stream. Hits counts events that arrived meanwhile, so a test can wait
+// until an event that its client must not see has arrived. Lists aren't held: a client that starts now isn't stale,
+// unless it lists by watching.
 func (p *Proxy) HoldWatches(match Match) *Hold {
 	return &Hold{Handle: p.watches.add(match, 0, newHandle("hold watches"))}
 }

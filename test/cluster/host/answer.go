@@ -87,7 +87,7 @@ func (m *machine) obey(conn *net.UnixConn, pid int) {
 	}
 }
 
-// kill signals a child that isn't reaped yet: afterwards its process ID may belong to another process.
+// kill signals a child unless it is reaped already: its process ID may then belong to another process.
 func (m *machine) kill(pid int, signal syscall.Signal) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

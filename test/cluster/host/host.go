@@ -25,7 +25,7 @@ type Host struct {
 }
 
 // roleVariable is the role of a re-executed process, dirVariable its host's folder. rootVariable says whether the
-// host's root is the real root, who may run containers.
+// host's root is the machine's root, which containers need.
 const (
 	roleVariable = "SVC_LB_MUX_HOST_ROLE"
 	dirVariable  = "SVC_LB_MUX_HOST_DIR"

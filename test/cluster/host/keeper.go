@@ -132,7 +132,7 @@ func abandoned(dir string) bool {
 	return syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
 }
 
-// sweep removes the folder last, because it leads to the cgroups.
+// sweep removes the folder last: as long as it exists, a later Sweep finds the cgroups by its name.
 func sweep(dir string) error {
 	if err := removeCgroups(dir); err != nil {
 		return err

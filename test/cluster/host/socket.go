@@ -39,7 +39,7 @@ func (h *Host) Listen(namespace, network, address string) (net.Listener, error) 
 	return handOver(file, net.FileListener)
 }
 
-// ListenPacket does the same for datagrams.
+// ListenPacket does for datagrams what Listen does for connections.
 func (h *Host) ListenPacket(namespace, network, address string) (net.PacketConn, error) {
 	file, err := h.socket(context.Background(), socketCall{Kind: listenPacket, Net: namespace, Network: network, Address: address})
 	if err != nil {

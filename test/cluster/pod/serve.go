@@ -47,9 +47,9 @@ func serve(port string, args []string) error {
 	return <-drained
 }
 
-// handler returns its name, the client's address (/from), and its readiness, which a test can change: POST /unready,
-// POST /ready. /download never ends. /sent is the number of datagrams plus the number of connections that asked for the name. Further
-// requests on a kept connection don't count, because no proxy decided about them.
+// handler answers with the pod's name (/), the client's address (/from), and the pod's readiness (/readyz), which a test can change: POST /unready,
+// POST /ready. /download never ends. /sent is the number of datagrams plus the number of connections that asked for the name. Further requests on a
+// kept connection don't count, because no proxy decided about them.
 func handler(name string, sent *atomic.Int64) http.Handler {
 	var unready atomic.Bool
 	mux := http.NewServeMux()

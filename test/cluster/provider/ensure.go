@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ensure sets the address of a Service as its behaviour says.
+// ensure sets or removes the address of a Service, as the Behaviour for the Service says.
 func (p *Provider) ensure(ctx context.Context, key string) error {
 	object, exists, err := p.store.GetByKey(key)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *Provider) fail(ctx context.Context, service *corev1.Service, why string
 	return err
 }
 
-// count records a change for which a cloud would program its load balancer.
+// count records a change of a Service after which a cloud programs the load balancer.
 func (p *Provider) count(key string, service *corev1.Service) {
 	seen, err := json.Marshal([]any{service.UID, service.Spec, service.Annotations})
 	if err != nil {

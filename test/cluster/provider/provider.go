@@ -41,7 +41,7 @@ type Provider struct {
 	pool     *pool
 	all      Behaviour
 	one      map[string]Behaviour
-	ensured  map[string]string // the state of each Service for which it was last programmed
+	ensured  map[string]string // each Service's spec and annotations when its load balancer was last programmed
 	ensures  map[string]int
 	finished chan struct{}
 }

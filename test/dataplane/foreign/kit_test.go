@@ -1,5 +1,5 @@
-// Package foreign tests the product beside a real load balancer provider: the LB IPAM of Cilium's operator. It decides
-// itself which Service gets an address, and when.
+// Package foreign tests the product beside a real load balancer provider: the LB IPAM of Cilium's operator. Cilium
+// decides which Service gets an address, and when.
 package foreign
 
 import (
@@ -120,8 +120,8 @@ spec:
 ---`, name, infra, prefix, spec)
 }
 
-// channel creates a channel of the mux, with a pod that answers with its name. The channel has the pool's label, too:
-// only its class keeps the provider away from it.
+// channel returns the manifest of a channel of the mux, and starts a server that answers with the channel's name. The
+// channel has the pool's label, too: only its class keeps the provider away from it.
 func (w *world) channel(t *testing.T, name, mux string) string {
 	t.Helper()
 	return fmt.Sprintf(`

@@ -20,7 +20,7 @@ const (
 )
 
 // TestProvider starts, stops and restarts a provider beside muxes. Each mux has its own pool: at its start, Cilium
-// assigns addresses before it has read which are taken. Of two muxes with one pool, a new mux could get the other's
+// assigns addresses before it has read which are taken. If two muxes shared a pool, a new mux could get the other's
 // address.
 func TestProvider(t *testing.T) {
 	w := start(t)

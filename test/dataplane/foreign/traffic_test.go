@@ -54,7 +54,7 @@ type stream struct {
 	wrong []string
 }
 
-// stream starts with channels that answer already.
+// stream starts a stream to channels that answer already.
 func (w *world) stream(t *testing.T, channels ...string) *stream {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Dialer opens connections from some place: a cluster.Client, or a net.Dialer by its method's name.
+// Dialer opens connections from some place in a network. A cluster.Client is one.
 type Dialer interface {
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 }

@@ -80,7 +80,7 @@ func TestLoadCounts(t *testing.T) {
 	}
 }
 
-// TestEachLossHasTheNextAnswer checks that every loss has the pod that answered next, also if counts are taken or the
+// TestEachLossHasTheNextAnswer checks that every loss has the pod that answered next, even if counts are taken or the
 // load ends right after the loss.
 func TestEachLossHasTheNextAnswer(t *testing.T) {
 	p := newPod(t, "web-1")

@@ -22,7 +22,7 @@ func differences() map[string]string {
 	}
 }
 
-// beyond holds differences that the corpus is too small for.
+// beyond holds differences that need larger Services than the corpus has.
 func beyond() map[string]difference {
 	blanks := strings.Repeat(" ", 1000)
 	return map[string]difference{
@@ -56,7 +56,7 @@ func beyond() map[string]difference {
 	}
 }
 
-// difference is a change that only one of the two denies.
+// difference is a change that only the policy or only validation denies.
 type difference struct {
 	old, svc *corev1.Service
 	denies   string
@@ -151,7 +151,7 @@ func aChannelThatAsks(ports int, value string) *corev1.Service {
 	return svc
 }
 
-// rangesOf asks for n ranges. The last one overlaps the one before it.
+// rangesOf asks for n ranges. The last two overlap.
 func rangesOf(n int) string {
 	var asked []string
 	for i := range n {

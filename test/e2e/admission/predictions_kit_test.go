@@ -101,7 +101,7 @@ func expectWarnings(t *testing.T, w world, stdin string, want []string, args ...
 	}
 }
 
-// expectWarningsAtOnce does the same without a dry run, for requests that were tried already. If the webhook has no
+// expectWarningsAtOnce is expectWarnings without a dry run, for requests that were tried already. If the webhook has no
 // time for a prediction, it allows the request without warnings, and a metric counts it. Any other difference fails the
 // test.
 func expectWarningsAtOnce(t *testing.T, w world, stdin string, want []string, args ...string) {

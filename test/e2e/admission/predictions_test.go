@@ -191,7 +191,7 @@ func readsServicesOnly(t *testing.T, w world) {
 	}
 }
 
-// routesForeseen has a Gateway that nobody serves: the webhook goes by what the objects say.
+// routesForeseen uses a Gateway that no controller serves: the webhook predicts from the objects alone.
 func routesForeseen(t *testing.T, w world, as string) {
 	w.Apply(t, w.render(t, "webhook-roles.yaml", "gatewayApi.allocator=true"))
 	w.Apply(t, fmt.Sprintf(`
@@ -220,7 +220,7 @@ spec:
 	hook.stop(t) // a watch is in the log once it has ended
 	allowed, unused := map[string]bool{}, map[string]bool{}
 	for _, kind := range []string{"services", "namespaces", "gateways", "listenersets", "tcproutes", "udproutes"} {
-		allowed["list "+kind], allowed["watch "+kind], unused[kind] = true, true, true // a list is streamed by a watch, where the API server can
+		allowed["list "+kind], allowed["watch "+kind], unused[kind] = true, true, true // a watch can replace a list
 	}
 	cluster.Eventually(t, "the webhook uses its rights and no others", func(context.Context) error {
 		for request, n := range requestsOfWebhook(t, w) {
@@ -272,8 +272,8 @@ func strictly(t *testing.T, w world, as string) {
 	expectWarnings(t, w, manifest(team, "early", "nowhere", "http:80"), []string{missing}, "apply", "-f", "-")
 }
 
-// namesForExternalDNS uses a name that the mux doesn't allow. It is denied on a new channel, and on a channel that had
-// no name before, also without strict. A name from before is allowed.
+// namesForExternalDNS uses a DNS name that the mux doesn't allow. Even without strict mode, the webhook denies it on a
+// new channel, and on a channel that had no name before. A channel may keep a name that it had before.
 func namesForExternalDNS(t *testing.T, w world) {
 	const hostname, newer = "external-dns.alpha.kubernetes.io/hostname", "external-dns.kubernetes.io/internal-hostname"
 	giveMux(t, w, "names", nil, port(team, "old", "http", 80), port(team, "plain", "web", 81))

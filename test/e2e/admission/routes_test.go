@@ -42,7 +42,8 @@ var goodRoutes = map[string]struct{ annotations, parent string }{
 	"one that doesn't ask": {`@external-ports: "nonsense"`, "Gateway"},
 }
 
-// judgesRoutes sends the same routes to whoever judges here: the policy, or the webhook.
+// judgesRoutes checks that the policy or the webhook, whichever is in force, refuses the bad routes and allows the good
+// ones.
 func judgesRoutes(t *testing.T, w world) {
 	for name, c := range badRoutes {
 		for _, kind := range []string{"TCPRoute", "UDPRoute"} {
@@ -70,7 +71,7 @@ func judgesRoutes(t *testing.T, w world) {
 	}
 }
 
-// testRoutesPolicy tests the policy about routes, which is there if the allocator is switched on.
+// testRoutesPolicy tests the policy about routes, which the chart has if the allocator is switched on.
 func testRoutesPolicy(t *testing.T, w world) {
 	product.InstallGatewayAPI(t, w.Cluster)
 	w.namespace(t, team)
@@ -105,7 +106,8 @@ func testRoutesPolicy(t *testing.T, w world) {
 	})
 }
 
-// lendsNoRights has an author who may write routes alone.
+// lendsNoRights uses an author who may write routes but no ListenerSets: routes of this author that ask for a number
+// are refused.
 func lendsNoRights(t *testing.T, w world) {
 	w.Apply(t, fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1

@@ -235,7 +235,7 @@ func legacyEndpoints(t *testing.T, w world) {
 	})
 }
 
-// legacyDrift changes and deletes the Endpoints that were written on request.
+// legacyDrift changes and deletes the legacy Endpoints that the reconciler wrote.
 func legacyDrift(t *testing.T, w world, r *running, says func(string)) {
 	t.Helper()
 	if got := r.costs(t, func() {

@@ -116,7 +116,7 @@ func (r *release) blank(t *testing.T) {
 		`--patch=[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`)
 }
 
-// awaitPatience waits until the guard reports faults: during an install it doesn't.
+// awaitPatience waits until the guard reports faults: it reports none during the first seconds, as in an install.
 func (r *release) awaitPatience(t *testing.T) { pause(t.Context(), 16*time.Second) }
 
 // testHandover changes the mode of a release as `helm upgrade` does: it creates new objects first, and then deletes the

@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
 )
 
-// owner has a CA.
+// owner is a person who provides the certificate, and has a CA.
 type owner struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey

@@ -181,7 +181,7 @@ func (r *release) awaitFault(t *testing.T, reason string, before []string) {
 	t.Logf("%s was reported after %s", reason, time.Since(begin).Round(100*time.Millisecond))
 }
 
-// told returns nil if there is one more of such Events than before.
+// told returns nil if there are more Events with this text than before.
 func (r *release) told(ctx context.Context, event string, before []string) error {
 	now, err := r.events(ctx)
 	if err != nil {

@@ -41,7 +41,8 @@ func skipped() map[string]string {
 	}
 }
 
-// inside is set in the process that runs the suite: it is a client outside of the cluster. Its value says who carries the muxes.
+// inside is set in the process that runs the suite: it is a client outside of the cluster. Its value says whether a provider or gateways carry the
+// muxes.
 const (
 	inside     = "CONFORMANCE_INSIDE"
 	byProvider = "provider"
@@ -55,7 +56,7 @@ func TestMain(m *testing.M) {
 	cluster.Main(m)
 }
 
-// base has what the suite's own setup would make and these tests need.
+// base has the objects that these tests need from the suite's own setup.
 const base = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass

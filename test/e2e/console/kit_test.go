@@ -199,7 +199,8 @@ func (w *world) shop(t *testing.T) {
 	t.Helper()
 	w.mux(t, "edge", annotated("allowed-namespaces", "shop,payments,search"), annotated("release-grace", "1h"), annotated("max-ports", "60"),
 		port("ssh", 22))
-	// Create them in the order of their names. Their numbers are in that order, too, whatever the bursts.
+	// Create the channels in the order of their names. Then their numbers are in that order, too, however many channels
+	// one pass decides about.
 	w.channel(t, "payments", "invoices", "edge")
 	w.backs(t, w.channel(t, "payments", "ledger", "edge"), 0, 2)
 	w.backs(t, w.channel(t, "search", "query", "edge", port("http", 8080), port("grpc", 9090), annotated("external-ports", "grpc:auto")), 6, 6, "http", "grpc")

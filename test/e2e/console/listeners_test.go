@@ -108,7 +108,7 @@ func TestListeners(t *testing.T) {
 	b.Says("infra/gateway/edge", "PortUnavailable", "infra/tcproute/younger", "NotCarried")
 	listenersInJSON(t, r)
 
-	// Without the feature and without a ledger, nobody can tell whose the listeners' ports are.
+	// Without the feature and without a ledger, the console can't know the owners of the listeners' ports.
 	r.stop()
 	if err := w.Client.CoreV1().ConfigMaps("infra").Delete(t.Context(), "gateway-edge-port-allocations", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestAccess has consoles that let in fewer people, one after the other on one cluster.
+// TestAccess tests consoles that restrict access, one after the other on one cluster.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	w := start(t, cluster.Helm())

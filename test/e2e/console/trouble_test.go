@@ -13,7 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/browser"
 )
 
-// TestTrouble checks how the console shows faults: in admission, an edit, and a mux's setting.
+// TestTrouble checks how the console shows a fault in admission, a refused edit of a channel, and a fault in a mux's
+// setting.
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -22,7 +22,7 @@ const (
 	// mostBehind is how long requests may go to a pod that was deleted on another node: since its deletion, or since the
 	// node's death if that is later.
 	mostBehind = 10 * time.Second
-	// replicas is how many pods the app has. One is deleted every churnPause until the standby leads. One must be left then, also if
+	// replicas is how many pods the app has. A pod is deleted every churnPause until the standby leads. At least one pod must be left then, even if
 	// no new pod is ready.
 	replicas   = 8
 	churnPause = 2 * time.Second
@@ -129,7 +129,7 @@ type deletion struct {
 	at  time.Time
 }
 
-// startChurn begins to churn. What it returns ends that, and tells which pods it deleted.
+// startChurn begins to delete pods. The returned function ends that, and returns the deleted pods.
 func (w *world) startChurn(ctx context.Context) (end func() []deletion) {
 	ctx, stop := context.WithCancel(ctx)
 	churned := make(chan []deletion, 1)
@@ -243,7 +243,7 @@ func (a *asked) answered(pods int) error {
 	return nil
 }
 
-// inARow is the number of consecutive answers of pods that stay that rules out chance.
+// inARow is how many consecutive answers must come from pods that weren't deleted: so many rule out chance.
 const inARow = 100
 
 // onlyOthers returns an error until the last answers all came from pods that weren't deleted.
@@ -271,7 +271,7 @@ func (a *asked) onlyOthers(deletions []deletion) error {
 type summary struct {
 	before, meanwhile int           // pods deleted before the node's death, and later
 	last              time.Duration // longest time for which a deleted pod was asked: since its deletion, or the node's death if later
-	latest            string        // that pod
+	latest            string        // the pod with the longest time
 	answers, failed   int           // answers of pods after their deletion; failures of all requests
 	stood             time.Duration // time for which this machine stood still
 }

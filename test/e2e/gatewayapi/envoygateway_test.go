@@ -66,8 +66,8 @@ metadata: {name: envoy}
 spec: {controllerName: gateway.envoyproxy.io/gatewayclass-controller}
 `
 
-// TestEnvoyGateway has ListenerSets of the allocator judged by an implementation of another project: the control plane of Envoy Gateway. No Envoy
-// runs, since its image can't be pulled here, so no packets are sent, and the Gateway isn't Programmed.
+// TestEnvoyGateway lets another project's implementation judge the allocator's ListenerSets: the control plane of Envoy Gateway. No Envoy runs,
+// since its image can't be pulled here, so no packets are sent, and the Gateway isn't Programmed.
 func TestEnvoyGateway(t *testing.T) {
 	long.Only(t, `"numbers for routes, on a Gateway of ours" in TestServed, with packets`)
 	built, err := cluster.Binaries(t.Context(), binaries.EnvoyGateway())

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 const (
 	prefix  = "svc-mux.nowake.ai"
 	numbers = prefix + "/ports"
-	// burst is how often a namespace may change its numbers on one Gateway before it must wait. No other part does it as often.
+	// burst is how often a namespace may change its numbers on one Gateway before it must wait. Only the part churn changes numbers as often.
 	burst = 8
 )
 
@@ -41,7 +41,7 @@ type world struct {
 	*cluster.Cluster
 	api client.Client
 	log *product.Log
-	// serves are the namespaces whose muxes the next reconciler serves, with commas; all if it is empty.
+	// serves lists the namespaces whose muxes the next reconciler serves, separated by commas; all if it is empty.
 	serves string
 	// without are the rights that the chart grants without the allocator.
 	without []product.Right
@@ -86,7 +86,8 @@ func (w *world) connect(t *testing.T) {
 // user is the chart's ServiceAccount.
 const user = "system:serviceaccount:svc-mux:svc-mux"
 
-// grant applies the chart's roles and policies, and returns the rights that a feature needs. Another test is about the other ones.
+// grant applies the chart's roles and policies, and returns the rights that a feature needs. Other tests check the rights that the chart grants
+// without it.
 func (w *world) grant(t *testing.T, feature string) []product.Right {
 	t.Helper()
 	manifests := w.roles(t, feature)
@@ -158,7 +159,7 @@ spec:
   allowedListeners: {namespaces: {from: All}}`, namespace, more))
 }
 
-// route makes a TCPRoute that asks for a number on a Gateway, and names a ListenerSet like itself.
+// route makes a TCPRoute that asks for a number on a Gateway. Its parent is a ListenerSet of the route's own name.
 func (w *world) route(t *testing.T, gateway, namespace, name, asks string) {
 	t.Helper()
 	w.Apply(t, fmt.Sprintf(`
@@ -229,7 +230,7 @@ func said(route *gatewayv1.TCPRoute) (status, why string) {
 	return "unknown", "nothing"
 }
 
-// isTold waits until a route is refused with words.
+// isTold waits until a route is refused with a message that has these words.
 func (w *world) isTold(t *testing.T, namespace, name string, words ...string) {
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("%s/%s is refused", namespace, name), func(ctx context.Context) error {

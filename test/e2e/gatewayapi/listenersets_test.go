@@ -379,7 +379,7 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: %s, namespace: %s}], to: 
 			"set a/one/z: routes=1", "port 9001: a", "port 9002: nothing")
 		for _, other := range [][2]string{{"Gateway", "$infra"}, {"ListenerSet", "$a"}, {"TCPRoute", "$infra"}} {
 			g.make(fmt.Sprintf(grant, other[0], other[1]))
-			g.route("a/marker-"+strings.ToLower(other[0]), web, one+", sectionName: x") // once it is judged, so is the grant
+			g.route("a/marker-"+strings.ToLower(other[0]), web, one+", sectionName: x") // a status of this route shows that the grant was read
 			g.want("route a/marker-"+strings.ToLower(other[0])+" at one/x: Accepted=True/Accepted", "route a/r at one/z: ResolvedRefs=False/RefNotPermitted",
 				"port 9002: nothing")
 		}

@@ -136,7 +136,7 @@ func drift(t *testing.T, w *world, space string) {
 	}
 }
 
-// undone has a writer that takes back each correction. The allocator corrects more and more slowly.
+// undone uses a writer that undoes each correction. The allocator corrects more and more slowly.
 func undone(t *testing.T, w *world, space string) {
 	w.gateway(t, space, "")
 	w.route(t, space, space, "a", "auto")
@@ -329,7 +329,7 @@ func stray(t *testing.T, w *world, space string) {
 func refused(t *testing.T, w *world, space string) {
 	w.gateway(t, space, "")
 	tenant := space + "-tenant"
-	// Its reason isn't Forbidden, so that the comparison of rights doesn't count it as a right that is missing.
+	// The policy's reason isn't Forbidden: the comparison of rights would count that as a missing right.
 	w.Apply(t, fmt.Sprintf(`
 {apiVersion: v1, kind: Namespace, metadata: {name: %[1]s}}
 ---

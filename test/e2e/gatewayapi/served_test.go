@@ -471,7 +471,7 @@ func testClassUnread(t *testing.T, s *served, address string) {
 		}
 		s.stop()
 		s.stop = s.reconcile(t, "implementation")
-		time.Sleep(10 * time.Second) // stray slices go after five
+		time.Sleep(10 * time.Second) // the process deletes stray slices after five
 		if after := slices(); after != before {
 			t.Errorf("%s: the mux has the slices\n%s\nand had\n%s", name, after, before)
 		}

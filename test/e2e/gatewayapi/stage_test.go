@@ -30,7 +30,8 @@ type stage struct {
 	address string
 }
 
-// namespaces are those of a stage. The backends of a namespace have its index plus 1 in their addresses.
+// namespaces are the short names of a stage's namespaces. The backends of a namespace have its index plus 1 in their
+// addresses.
 var namespaces = [...]string{"infra", "a", "b"}
 
 func (s *served) stage(t *testing.T, name string) *stage {
@@ -74,12 +75,12 @@ func (g *stage) objects(manifests string) (all []*unstructured.Unstructured) {
 	return all
 }
 
-// tcp is a listener of protocol TCP. More is more of its YAML.
+// tcp is a listener of protocol TCP. more is added to its YAML.
 func tcp(name string, port int, more ...string) string {
 	return fmt.Sprintf("{name: %s, port: %d, protocol: TCP%s}", name, port, strings.Join(append([]string{""}, more...), ", "))
 }
 
-// gateway makes the Gateway edge. Allows is the content of allowedListeners.namespaces.
+// gateway makes the Gateway edge. allows is the content of allowedListeners.namespaces.
 func (g *stage) gateway(allows string, listeners ...string) {
 	g.Helper()
 	g.make(gatewayOf("mux", allows, listeners...))
@@ -201,7 +202,7 @@ func (g *stage) say(ctx context.Context, subject []string, want string) ([]strin
 	return nil, fmt.Errorf("unknown subject %v", subject)
 }
 
-// soon is how long a connection may take whose answer is wanted. A packet that is sent before kube-proxy has the port is lost, and TCP sends the next
+// soon is the timeout of a connection that must be answered. A packet that is sent before kube-proxy has the port is lost, and TCP sends the next
 // one a second later.
 const soon = 400 * time.Millisecond
 

@@ -84,7 +84,8 @@ func testReach(t *testing.T, w *world, addresses []string) {
 	})
 }
 
-// testGuard asks for the agent's own port for probes, which listens on every address of the machine.
+// testGuard checks that the agent's own port for probes, which listens on every address of the machine, doesn't answer
+// at a mux's address.
 func testGuard(t *testing.T, w *world, addresses []string) {
 	carrier, err := w.carrier(t.Context(), addresses[0])
 	if err != nil {
@@ -214,7 +215,7 @@ func testMistakes(t *testing.T, w *world, addresses []string) {
 	}
 }
 
-// testStolenTokens sends what the roles allow and the policies deny.
+// testStolenTokens sends requests that the roles allow and the policies deny.
 func testStolenTokens(t *testing.T, w *world, _ []string) {
 	controller, merge := w.as(t, "svc-mux-gateways", ""), types.MergePatchType
 	onNode1, anywhere := w.as(t, "svc-mux-gateway-agents", "node-1"), w.as(t, "svc-mux-gateway-agents", "")
@@ -331,7 +332,7 @@ func testUninstall(t *testing.T, w *world, addresses []string) {
 		Args: append(values(w.dualStack), "--set=gateways.agent.goodbye=true")}).Install(t.Context(), w.Cluster); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	w.Kubectl(t, "rollout", "status", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace, "--timeout=180s") // helm waits for one agent less
+	w.Kubectl(t, "rollout", "status", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace, "--timeout=180s") // helm ignores the last agent
 	product.Uninstall(t, w.Cluster)
 	cluster.Eventually(t, "no node has tables, addresses or state of a gateway", func(ctx context.Context) error {
 		for _, node := range w.Nodes() {

@@ -135,7 +135,7 @@ func stamped(_ *testing.T, w *world) {
 	w.expect(w.read(ask, "GET"), plan.Good, 2, 81)
 	w.expect(w.read(ask, ""), plan.Good, 2, 81) // a live read is remembered like a write
 	ask.Stamp = 3
-	w.expect(w.read(ask, "GET"), plan.Good, 2, 81) // a restored backup, then
+	w.expect(w.read(ask, "GET"), plan.Good, 2, 81) // the ledger is behind the stamp: a backup was restored
 	w.expect(w.read(ask, "GET"), plan.Good, 2, 81)
 }
 
@@ -259,7 +259,7 @@ func peeked(t *testing.T, w *world) {
 	w.expect(w.read(w.ask(), ""), plan.Good, 3, 82)
 	w.remove()
 	w.catchUp()
-	peek(waiting, count, "GET", plan.Missing, 0) // it knew of one, and the cache doesn't show it any more
+	peek(waiting, count, "GET", plan.Missing, 0) // the store knew of a ledger that the cache doesn't show any more
 	peek(waiting, count, "", plan.Missing, 0)
 }
 

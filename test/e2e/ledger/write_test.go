@@ -76,7 +76,7 @@ func moves(t *testing.T, w *world) {
 	w.expect(w.read(ledger.Ask{Mux: w.mux, Name: "edge-ports", InForce: "edge-ports", Stamp: 3}, ""), plan.Good, 3, 81)
 }
 
-// movesOver: under the wanted name there is an older copy of the ledger, as people and a delete that failed leave.
+// movesOver moves a ledger to a name under which an older copy exists, as after a failed delete or a copy by hand.
 func movesOver(t *testing.T, w *world) {
 	entry := w.established()
 	cm := w.live(ledgerName)
@@ -129,7 +129,7 @@ func (nothing) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ .
 
 func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// unknown: a process that has just started doesn't create a second ledger beside the one that the mux names.
+// unknown checks that a process that has just started doesn't create a second ledger beside the one that the mux names.
 func unknown(t *testing.T, w *world) {
 	w.established()
 	entry, err := ledger.NewStore(w.keys, nothing{}, w.admin, w.admin).Read(t.Context(), w.renamed(1))

@@ -23,8 +23,8 @@ const (
 	perSecond = 50
 )
 
-// load creates, changes and deletes channels. Each slot has one channel, and sends a request after the end of the one
-// before.
+// load creates, changes and deletes channels. Each slot has one channel, and sends a request when its request before
+// has ended.
 type load struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -47,7 +47,7 @@ func (w *world) underLoad(t *testing.T) *load {
 	return l
 }
 
-// play continues until the end of the load, and stops with a created channel.
+// play takes steps until the end of the load, and ends before a deletion, so that the slot's channel exists.
 func (l *load) play(ctx context.Context, w *world, slot int) {
 	tick := time.NewTicker(slots * time.Second / perSecond)
 	defer tick.Stop()

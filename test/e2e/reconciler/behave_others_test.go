@@ -314,8 +314,8 @@ func (s cases) repeatedChannelDrift(t *testing.T) {
 	s.awaitNothing(t, refused, "False MuxPortLimitExceeded")
 }
 
-// inOrder checks that each pause between corrections is twice as long as the one before. The times are those at which
-// the user saw the corrections, so half of each pause is tolerated.
+// inOrder checks that each pause between corrections is twice as long as the pause before. The times are those at which
+// the user saw the corrections, so a pause of half that length is tolerated.
 func inOrder(t *testing.T, times []time.Time) {
 	t.Helper()
 	if len(times) < 3 {
@@ -364,7 +364,7 @@ func (s *scene) react(t *testing.T, service types.NamespacedName, patch, subreso
 	}
 }
 
-// isOlder returns whether an event is older than a later change.
+// isOlder returns whether a resource version is older than another.
 func isOlder(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order < 0

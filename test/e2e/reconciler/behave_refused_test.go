@@ -78,7 +78,7 @@ func (s cases) refusedMux(t *testing.T) {
 	s.awaitCondition(t, late, "Programmed", "False Waiting")
 	s.awaitMessage(t, late, "Programmed", "denied request: this mux is read-only")
 	s.awaitFlow(t, mux, web)
-	s.awaitTriedAgain(t, "services", mux, 7) // each retry writes all, all without notes, and all without newcomers
+	s.awaitTriedAgain(t, "services", mux, 7) // each retry has three writes: all, all without notes, all without newcomers
 	s.awaitPublic(t, mux, "20001/TCP")
 	s.toldOnce(t, mux, "Warning MuxPatchRefused ", "denied request: this mux is read-only")
 	s.run.awaitSeries(t, mux.Name, "svc_lb_mux_frozen 1", "svc_lb_mux_freezes_total 1")
@@ -91,7 +91,8 @@ func (s cases) refusedMux(t *testing.T) {
 }
 
 // refusedPorts sets a policy that denies some numbers on the mux. A channel that asks for one keeps its present port,
-// and doesn't block other channels. A port that others remove, and that can't be restored, stays its channel's.
+// and doesn't block other channels. If others remove a port whose number is denied, it can't be restored, but its
+// channel keeps the number.
 func (s cases) refusedPorts(t *testing.T) {
 	mux := s.mux(t, "picky")
 	s.awaitServed(t, s.channel(t, "picky", "stays", mux, port("http", 8000, "TCP")), "http:8000->8000")

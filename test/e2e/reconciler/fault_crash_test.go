@@ -35,7 +35,7 @@ func TestACrashAfterEachWrite(t *testing.T) {
 	if long.Runs() {
 		step = 1
 	}
-	for n := 0; n <= count; n += step { // the simulation's processes die around every write
+	for n := 0; n <= count; n += step { // only some writes: in the simulation, processes die around every write
 		if !t.Run(fmt.Sprintf("after %d of %d", n, count), func(t *testing.T) { r.crashAfter(t, fmt.Sprintf("c%d", n), n) }) {
 			break
 		}
@@ -245,7 +245,8 @@ func (b *burst) is(t *testing.T) []string {
 	return lines
 }
 
-// ofMux checks that mux, ledger and slices agree, or returns how they differ.
+// ofMux returns a line for each port of a mux, with its owner and its backends. It adds a line for each claim and each
+// backend without such a port.
 func (b *burst) ofMux(t *testing.T, short string, mux types.NamespacedName) []string {
 	t.Helper()
 	claims := map[string]string{}

@@ -36,8 +36,8 @@ func (s *scene) passesByItself(t *testing.T) {
 		hold.Release()
 		s.awaitServed(t, one, "http:80->20000")
 		s.awaitServed(t, two, "http:80->20001")
-		// client-go retries some of them itself. A write in parts would need two more successful writes for two
-		// channels.
+		// client-go retries some of the failed patches itself. A write in parts would need two more successful writes
+		// for two channels.
 		if made := s.writes(onMux) - before; fails.Hits() != 3 || made > 3+2 {
 			t.Errorf("%s: %d of %d patches of the mux failed, want at most two that succeed for two channels", name, fails.Hits(), made)
 		}

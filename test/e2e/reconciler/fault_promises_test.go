@@ -147,8 +147,8 @@ func (c *checker) mux(key types.NamespacedName, before, now *corev1.Service) {
 	}
 }
 
-// goes checks a port that is removed from a mux. The ledger that decided it is the one that the mux's stamp names, and
-// not always the newest: of two leaders, the other one may have given the number back to the channel since.
+// goes checks a port that is removed from a mux. The removal was decided in the ledger that the mux's stamp names. That
+// isn't always the newest ledger: of two leaders, the other may have given the number back to the channel since.
 func (c *checker) goes(by decision, slot plan.Slot, name string, has map[plan.Slot]string) {
 	mux, owner := by.mux, c.owners[name]
 	channel := c.services[owner]
@@ -274,9 +274,9 @@ func (c *checker) stay(mux types.NamespacedName, held map[plan.PortID]plan.Claim
 	}
 }
 
-// asksIndeed returns whether a channel asks for a number. A channel may give up a number that it only kept from before.
-// The same holds for a number that an earlier Service of its name asked for: if the new one asks for auto, it gets one
-// of the range.
+// asksIndeed returns whether a channel asks for a claim's number. A port that asks for auto doesn't ask for a number
+// that was requested explicitly, by the same Service or by an earlier one of its name: the channel may lose that
+// number.
 func (c *checker) asksIndeed(svc *corev1.Service, claim plan.Claim) bool {
 	channel, _ := c.language.ParseChannel(svc)
 	return slices.ContainsFunc(channel.Ports, func(p validation.ChannelPort) bool {

@@ -73,7 +73,7 @@ func TestNoneLeadsWhileAPredecessorRuns(t *testing.T) {
 	checkPromises(t, h.soFar(t))
 }
 
-// original creates a pod of the original. It is never scheduled, and counts from its creation.
+// original creates a pod of the original. It is never scheduled, and counts as a predecessor from its creation on.
 func (s *scene) original(t *testing.T, name string) {
 	t.Helper()
 	s.pod(t, name, map[string]string{"app": "svc-mux"})

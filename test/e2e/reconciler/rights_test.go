@@ -23,7 +23,7 @@ import (
 )
 
 // TestRights runs a broad scenario as the chart's ServiceAccount. A refused request means that a right is missing. A
-// right on which no request depends is superfluous. So without any single right, something would have been refused.
+// right on which no request depends is superfluous: the test fails for it, too.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	s := &scene{world: start(t, cluster.APIServerOnly(), cluster.Audit(), cluster.Helm())}
@@ -159,7 +159,8 @@ const leaseName = "svc-lb-mux-reconciler"
 // everything changes a mux in all ways that make the reconciler send requests.
 func (s *scene) everything(t *testing.T, name string, stays bool) {
 	t.Helper()
-	// After the original both exist. A mux that is created first might be reconciled before its Endpoints exist.
+	// The original leaves a mux with Endpoints. Create the Endpoints first: the mux might be reconciled before they
+	// exist.
 	left := types.NamespacedName{Namespace: muxNamespace, Name: name + "-left"}
 	s.leaveEndpoints(t, left, nil)
 	s.mux(t, left.Name)

@@ -95,7 +95,7 @@ func takeOverBroken(t *testing.T, e *estate) {
 	e.checkClean(t)
 }
 
-// portsOf returns the mux's ports without the names, which we may change.
+// portsOf returns the mux's ports, sorted, with their names and node ports.
 func (e *estate) portsOf(t *testing.T) []string {
 	t.Helper()
 	var ports []string

@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestMuxesOfOtherNamespaces runs reconcilers that serve muxes of some namespaces each. A channel that names an
-// unserved mux is told so by the present reconciler. A channel of a served mux is told nothing.
+// TestMuxesOfOtherNamespaces runs reconcilers that serve muxes of some namespaces each. The present reconciler tells a
+// channel that its mux isn't served. It doesn't tell that to a channel of a served mux.
 func TestMuxesOfOtherNamespaces(t *testing.T) {
 	narrow := func(namespaces string) func(*process.Process) {
 		return func(p *process.Process) { p.Options.MuxNamespaces = namespaces }
@@ -77,7 +77,8 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 }
 
 // nothingRuns waits until all goroutines of reconcilers in this process have ended. A reconciler that is stopped while
-// it fills its caches leaves one behind (see process/manager.go), so a test that calls this must not do that.
+// it fills its caches leaves a goroutine behind (see process/manager.go). So a test that calls nothingRuns must not
+// stop a reconciler that early.
 func nothingRuns(t *testing.T) {
 	t.Helper()
 	cluster.Eventually(t, "all goroutines have ended", func(context.Context) error {

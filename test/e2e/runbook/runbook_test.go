@@ -22,7 +22,7 @@ func (b *book) awaitMux(t *testing.T, want string) {
 	b.await(t, "ports: 101 "+want+".", "get", "service", "-n", "infra", "mux", "-o", "jsonpath=ports: {.spec.ports[*].port}.")
 }
 
-// breakIt writes an invalid text into the ledger, and waits until a newcomer is told.
+// breakIt writes an invalid text into the ledger, and waits until a newcomer's condition says that it waits.
 func (b *book) breakIt(t *testing.T, newcomer string) {
 	t.Helper()
 	b.Kubectl(t, "patch", "configmap", "-n", "infra", "mux-port-allocations", "--type=merge",

@@ -43,9 +43,9 @@ const (
 // isOpen tells whether channel i is on the mux edge/open, with a TCP and a UDP port. The others are on the chart's mux.
 func isOpen(i int) bool { return i%3 == 0 }
 
-// muxes makes one mux for each kind of limit, beside the chart's own, which the annotation of its values makes GKE's:
-// edge/open is full at its own max-ports and allows only the teams; edge/gke has one protocol; edge/mixed has annotations
-// of two providers; edge/capped has a cap for each namespace; edge/long has longer lists than a new mux may have.
+// muxes makes one mux for each kind of limit, beside the chart's own mux, to which an annotation in the chart's values gives GKE's limit: edge/open
+// is full at its own max-ports and allows only the teams; edge/gke has one protocol; edge/mixed has annotations of two providers; edge/capped has a
+// cap for each namespace; edge/long has longer lists than a new mux may have.
 func (w *world) muxes(t *testing.T, channels int) {
 	t.Helper()
 	maxPorts := 1 // the placeholder

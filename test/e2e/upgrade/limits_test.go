@@ -23,7 +23,7 @@ func limited() []string {
 	return []string{product.Namespace + "/mux", edge + "/open", edge + "/gke", edge + "/mixed", edge + "/capped", edge + "/long"}
 }
 
-// limits returns what each mux may have, from the metrics of the reconciler that leads.
+// limits returns the limit of each mux, from the metrics of the reconciler that leads.
 func (w *world) limits(t *testing.T, version string) (limits map[string]int) {
 	t.Helper()
 	what := fmt.Sprintf("%s: the metrics of version %s know the limit of each mux", w.phase(), version)

@@ -81,7 +81,8 @@ func newManager() (*ssa.ResourceManager, error) {
 	if err != nil {
 		return nil, err
 	}
-	// There is no poller: only definitions need one, which must be established before their objects are created.
+	// There is no poller. Only CustomResourceDefinitions need one: they must be established before their objects are
+	// created.
 	manager := ssa.NewResourceManager(kube, nil, ssa.Owner{Field: controller, Group: group})
 	manager.SetConcurrency(4)
 	return manager, nil

@@ -80,7 +80,7 @@ func describe(p program) bom {
 		Licenses: []licensed{{license{"Apache-2.0"}}}, Properties: settings(p.info.Settings),
 	}
 	main.Ref = main.PURL
-	// Scanners look up vulnerabilities of the standard library by this name, too.
+	// The bill lists the standard library, too: scanners look up its vulnerabilities by this name.
 	list := []component{library("std", strings.TrimPrefix(p.info.GoVersion, "go"), "")}
 	for _, module := range p.info.Deps {
 		if module.Replace != nil {

@@ -31,7 +31,7 @@ type Call struct {
 	// Object is the client's object. Only its name is always set.
 	Object client.Object
 	Body   []byte // body of a patch
-	DryRun bool   // for a patch of which nothing is stored
+	DryRun bool   // the patch is a dry run: nothing is stored
 	// Run sends the request to the server.
 	Run func() error
 }
@@ -98,7 +98,7 @@ func (c *Client) List(_ context.Context, list client.ObjectList, options ...clie
 	}})
 }
 
-// exact returns the version of a list of the past, or 0 for the present.
+// exact returns the version for which a list of the past asks, or 0 for a list of the present.
 func exact(raw *metav1.ListOptions) (int64, error) {
 	if raw == nil || raw.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
 		return 0, nil

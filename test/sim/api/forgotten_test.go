@@ -174,7 +174,7 @@ func versionOf(t *testing.T, text string) int64 {
 	return version
 }
 
-// compact calls etcd directly. An API server compacts every five minutes.
+// compact calls etcd directly. The API server itself compacts only every five minutes.
 func compact(t *testing.T, c *cluster.Cluster, revision string) {
 	t.Helper()
 	body := strings.NewReader(fmt.Sprintf(`{"revision": %q, "physical": true}`, revision))

@@ -105,7 +105,7 @@ func (w *Stream) Next(bookmark bool) (*Event, error) {
 	return nil, nil
 }
 
-// event converts a change to an event for the selector: an object that loses its label is deleted.
+// event converts a change to an event for the selector: an object that loses its label counts as deleted.
 func (w *Stream) event(change *Change) *Event {
 	if change.Kind != w.kind {
 		return nil
@@ -120,7 +120,7 @@ func (w *Stream) event(change *Change) *Event {
 		event.Type = watch.Added
 	case was:
 		event.Type = watch.Deleted
-		if change.After != nil { // the deleted object is the last selected state, at the present version
+		if change.After != nil { // the event has the last state that the selector matches, at the present version
 			event.Object = deepCopy(change.Before)
 			event.Object.SetResourceVersion(strconv.FormatInt(change.Version, 10))
 		}

@@ -1,7 +1,8 @@
 // Package contract checks a cluster at rest against the contract: which ports, addresses, statuses and slices must exist.
 //
-// It derives them from the objects alone, with its own rules. It imports no package of the reconciler, so a fault there
-// can't hide itself here. A test checks the imports. Package validation, the language of users, reads the annotations.
+// It derives them from the objects alone, with its own rules. It imports no package of the reconciler, so a fault of
+// the reconciler can't hide itself here. A test checks the imports. Package validation, the language of users, reads
+// the annotations.
 package contract
 
 import (
@@ -27,8 +28,8 @@ type World struct {
 	Routing
 	// Now is the time of the reconciler's clock.
 	Now time.Time
-	// Unexplained returns whether others destroyed the claim of a port that carries one of our names. The contract
-	// keeps such a port.
+	// Unexplained returns whether others destroyed the claim of a port that has one of our names. The contract lets
+	// such a port stay.
 	Unexplained func(mux types.NamespacedName, port *corev1.ServicePort) bool
 }
 

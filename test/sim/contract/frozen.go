@@ -47,7 +47,7 @@ func (w *World) Frozen(before *World) string {
 	return after.checkSlices(served)
 }
 
-// isOlderMux returns whether a Service wasn't created since: the mux of a new Gateway isn't frozen.
+// isOlderMux returns whether a mux wasn't created after the freeze: the mux of a new Gateway isn't frozen.
 func (w *World) isOlderMux(before *World, key types.NamespacedName) bool {
 	was, is := before.Services[key], w.Services[key]
 	return is == nil || was != nil && was.UID == is.UID
@@ -59,7 +59,7 @@ func (m *mux) checkUnchanged(before *World) string {
 	for _, key := range keysOf(m.channels) {
 		c := m.channels[key]
 		if c.listener != nil {
-			continue // what its Gateway's status says isn't compared here
+			continue // the status of the listener's Gateway isn't compared here
 		}
 		c.service = m.Services[key]
 		var address []corev1.LoadBalancerIngress

@@ -16,7 +16,7 @@ import (
 // Routing has the objects of the Gateway API. All defaults are set in them. They allow routes and ListenerSets by namespace, without selectors
 // and kinds.
 type Routing struct {
-	// Prefix is that of our names.
+	// Prefix is the prefix of our names.
 	Prefix    string
 	Classes   map[types.NamespacedName]*gatewayv1.GatewayClass
 	Gateways  map[types.NamespacedName]*gatewayv1.Gateway
@@ -31,7 +31,8 @@ type Listener struct {
 	// Key names the listener in the ledger, and Mux the Gateway's mux.
 	Key, Mux types.NamespacedName
 	Protocol corev1.Protocol
-	// Asks is true for a listener that may have its number: we carry its protocol, and no listener that comes first has the number.
+	// Asks is true for a listener that may have its number: we carry its protocol, and no other listener of the same or a higher precedence has the
+	// number.
 	Asks bool
 	// Owner is the Gateway or the ListenerSet, as it is now.
 	Owner client.Object
@@ -67,7 +68,8 @@ func (r *Routing) isOurs(gateway *gatewayv1.Gateway) bool {
 	return gateway.DeletionTimestamp == nil && (class == nil || string(class.Spec.ControllerName) == r.Prefix+"/gateway")
 }
 
-// listenersOf returns the listeners of a Gateway, and of the ListenerSets that it admits, the oldest first.
+// listenersOf returns the listeners of a Gateway, and then those of the ListenerSets that it admits, the oldest set
+// first.
 func (r *Routing) listenersOf(gateway *gatewayv1.Gateway) (all []*Listener) {
 	mux := types.NamespacedName{Namespace: gateway.Namespace, Name: "gateway-" + gateway.Name}
 	for i := range gateway.Spec.Listeners {
@@ -117,7 +119,7 @@ func older(a, b client.Object) int {
 	return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), strings.Compare(client.ObjectKeyFromObject(a).String(), client.ObjectKeyFromObject(b).String()))
 }
 
-// claimant is a listener that asks for its number, as a channel of its mux.
+// claimant returns a listener that asks for its number, in the form of a channel of its mux.
 func (l *Listener) claimant() *channel {
 	return &channel{valid: true, listener: l, Channel: validation.Channel{
 		Object: validation.Object{Key: l.Key, UID: l.Owner.GetUID()}, Mux: l.Mux,

@@ -6,7 +6,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// listenerSources returns the slices of a listener's backends, with the port that the backend means under the listener's name for it.
+// listenerSources returns the slices of a listener's backends. Each has only the port to which the backend refers, under the listener's port name.
 func (w *World) listenerSources(l *Listener) (list []*discoveryv1.EndpointSlice) {
 	backends := w.backends(l)
 	for i, b := range backends {
@@ -26,7 +26,7 @@ func (w *World) listenerSources(l *Listener) (list []*discoveryv1.EndpointSlice)
 	return list
 }
 
-// sourceName is the name of a source in the label of the slice that carries it. It tells namespaces, and two ports of one Service, apart.
+// sourceName is the name of a source in the label of the slice that carries it. It distinguishes namespaces, and two ports of one Service.
 func (b *backend) sourceName(before []backend, l *Listener, slice string) string {
 	name := slice
 	if b.service.Namespace != l.Key.Namespace {

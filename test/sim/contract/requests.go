@@ -96,8 +96,8 @@ func (m *mux) blocks(i int) bool {
 	return !isPlaceholder(&m.Ports[i]) || m.Placeholder == validation.PlaceholderKeep
 }
 
-// noNumbers returns which number is taken, or that too few numbers are free. A number that another port of the channel
-// gives up can be requested, but it isn't picked.
+// noNumbers returns which number is taken, or that too few numbers are free. A port can ask for a number that another
+// port of the channel gives up, but `auto` doesn't pick it.
 func (m *mux) noNumbers(c *channel, lacks []*validation.ChannelPort) string {
 	taken, moves := m.taken(c), map[slot]bool{}
 	for _, port := range lacks {

@@ -52,7 +52,7 @@ func (r *Routing) attached(l *Listener) (all []route) {
 	return all
 }
 
-// portOf returns the Service and the name of the port that a backend means; false without a port, or without a grant for it.
+// portOf returns the Service and the name of the port to which a backend refers; false if there is no such port, or a ReferenceGrant is missing.
 func (w *World) portOf(of *route, ref *gatewayv1.BackendRef) (types.NamespacedName, string, bool) {
 	key := types.NamespacedName{Namespace: string(*ref.Namespace), Name: string(ref.Name)}
 	svc := w.Services[key]

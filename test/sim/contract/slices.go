@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// carrying is what a source slice must have on a mux.
+// carrying identifies a slice on a mux that carries a source slice of a channel.
 type carrying struct {
 	mux, channel types.NamespacedName
 	source       string

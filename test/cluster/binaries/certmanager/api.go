@@ -26,7 +26,7 @@ func connect(ctx context.Context, server, kubeconfig, component string) (*rest.C
 	}
 	config = util.RestConfigWithUserAgent(config, component)
 	probe := rest.CopyConfig(config)
-	probe.QPS = -1 // without it, the last error could be the client's own rate limit
+	probe.QPS = -1 // no rate limit: it could be the last error instead of the server's
 	client, err := discovery.NewDiscoveryClientForConfig(probe)
 	if err != nil {
 		return nil, fmt.Errorf("reading the client configuration: %w", err)

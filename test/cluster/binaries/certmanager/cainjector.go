@@ -134,8 +134,8 @@ func (c *caInjector) managerOptions() (ctrl.Options, error) {
 	return options, nil
 }
 
-// awaitCertificates waits for the definition of Certificate. A chart may start cainjector before it applies that, and a
-// watch of an unknown kind would end the manager.
+// awaitCertificates waits for the definition of Certificate. A chart may start cainjector before it applies the
+// definition, and a watch of an unknown kind would end the manager.
 func (c *caInjector) awaitCertificates(ctx context.Context, manager ctrl.Manager) error {
 	if !*c.config.EnableDataSourceConfig.Certificates {
 		return nil

@@ -7,8 +7,8 @@ import (
 )
 
 // choose applies --controllers to the known names: "*" selects all, "name" adds a name, "-name" removes it. A list with
-// only removals starts from all, as the chart's disableAutoApproval expects. A removal of a name that isn't linked is
-// ignored; a request for one is an error.
+// only removals starts from all, as the chart's disableAutoApproval expects. It ignores the removal of an unknown name.
+// Adding an unknown name is an error.
 func choose(wanted, known []string) ([]string, error) {
 	var without []string
 	chosen := map[string]bool{}
