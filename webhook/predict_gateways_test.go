@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
@@ -207,6 +209,23 @@ func TestRoutesAreNotPredictedWhileGatewaysCannotBeRead(t *testing.T) {
 	eventually(t, "Gateways are read", p.routesReady)
 	if n := strings.Count(logs.String(), "can't be read"); n != 1 {
 		t.Errorf("logged %d times: %s", n, logs)
+	}
+}
+
+// TestStoredObjectsHaveNoManagedFields covers watch events and plain lists. The reflector itself trims only streamed lists.
+func TestStoredObjectsHaveNoManagedFields(t *testing.T) {
+	edge := aGateway()
+	edge.ManagedFields = managedBy([]byte("{}"), "helm")
+	var got metav1.Object
+	s := &store{mu: &sync.Mutex{}, set: func(_ types.NamespacedName, object metav1.Object) { got = object }, read: func() {}}
+	for what, bring := range map[string]func() error{
+		"a watch event": func() error { return s.Add(edge.DeepCopy()) },
+		"a list":        func() error { return s.Replace([]any{edge.DeepCopy()}, "") },
+	} {
+		if err := bring(); err != nil || got == nil || len(got.GetManagedFields()) > 0 {
+			t.Errorf("%s: %v, %v", what, got, err)
+		}
+		got = nil
 	}
 }
 

@@ -53,6 +53,7 @@ func (s *store) put(object metav1.Object, exists bool) {
 		s.known = map[types.NamespacedName]bool{}
 	}
 	s.known[key] = true
+	object.SetManagedFields(nil)
 	s.set(key, object)
 }
 

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"flag"
+	"fmt"
 	"slices"
 	"strings"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/test/nettest"
 )
 
@@ -62,6 +64,25 @@ func TestSeatMovesWhenItsHolderDiesAndReturnsWhenItHeals(t *testing.T) {
 			s.awaitAnswers()
 			t.Logf("%s: after the return, one holder after %s", name, back.Round(time.Millisecond))
 		})
+	}
+}
+
+// Gateway a's firewall doesn't know a third gateway yet. Each advert to that one fails, and the adverts to gateway b don't.
+func TestPeerBehindAFirewallDoesNotCostTheSeat(t *testing.T) {
+	t.Parallel()
+	s := newSegment(t)
+	s.a.Run("nft", "table ip fw { chain c { type filter hook output priority 0; ip daddr 10.9.1.9 drop; }; }")
+	a, b := s.pair(func(c *childConfig) { c.Unicast = true })
+	n := news("a", "b", "c")
+	n.Claims.ResourceVersion = "2"
+	n.Claims.Data[claims.Key] = strings.Replace(n.Claims.Data[claims.Key], `"gateways":[`, `"gateways":[{"name":"c","addresses":["10.9.1.9"]},`, 1)
+	a.post(n)
+	b.post(n)
+	eventually(t, "gateway a reports the peer", func() bool { return strings.Contains(fmt.Sprint(a.reported().Faults), "10.9.1.9") })
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // five adverts, and a refresh
+		if isFree(s.a) {
+			t.Fatal("gateway a gave up the seat")
+		}
 	}
 }
 

@@ -11,14 +11,15 @@ import (
 
 func (a *Announcer) isSix() bool { return a.wire != nil && a.wire.source.Is6() }
 
-// send sends an advert. After five failures in a row, a refresh opens the socket again.
+// send sends an advert. After five adverts in a row that reached nobody, a refresh opens the socket again. One peer that this machine's
+// firewall doesn't know yet must not make this gateway give up its seats.
 func (a *Announcer) send(s *seat, advert *vrrp.Advert) {
 	if a.wire == nil {
 		return
 	}
-	err := a.wire.send(advert, s.destinations(a.Unicast, a.wire.source))
+	isSent, err := a.wire.send(advert, s.destinations(a.Unicast, a.wire.source))
 	a.tell(NoSocket, err)
-	if err == nil {
+	if isSent {
 		a.sendErrors = 0
 		return
 	}

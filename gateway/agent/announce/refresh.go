@@ -133,7 +133,10 @@ func (a *Announcer) sync() {
 		}
 		lasts, isHeld := held[address]
 		if !isHeld {
-			failed = append(failed, a.link.drop(a.device.Index, address))
+			if err := a.link.drop(a.device.Index, address); err != nil {
+				failed = append(failed, err)
+				continue
+			}
 			delete(a.put, address)
 		}
 		if lasts == 0 && assigned.Permanent {

@@ -88,8 +88,8 @@ func (w *wire) prepare6(conn net.PacketConn) error {
 
 func (w *wire) group() net.Addr { return &net.IPAddr{IP: groupOf(w.source).AsSlice()} }
 
-// send sends an advert to each destination.
-func (w *wire) send(advert *vrrp.Advert, destinations []netip.Addr) error {
+// send sends an advert to each destination. It returns true unless every one failed.
+func (w *wire) send(advert *vrrp.Advert, destinations []netip.Addr) (bool, error) {
 	var failed []error
 	for _, to := range destinations {
 		message, err := advert.Append(nil, w.source, to)
@@ -100,7 +100,7 @@ func (w *wire) send(advert *vrrp.Advert, destinations []netip.Addr) error {
 			failed = append(failed, fmt.Errorf("send an advert to %s: %w", to, err))
 		}
 	}
-	return errors.Join(failed...)
+	return len(failed) < max(len(destinations), 1), errors.Join(failed...)
 }
 
 func (w *wire) sendTo(message []byte, to netip.Addr) error {
