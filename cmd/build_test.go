@@ -19,7 +19,7 @@ const testVersion = "v1.2.3-test"
 
 func commands() []string { return []string{"gateway", "reconciler", "svcmux", "webhook"} }
 
-// needs returns a part of a command's message when it is called without arguments.
+// needs returns a part of the message that a command prints without arguments.
 func needs(command string) string {
 	switch command {
 	case "webhook":
@@ -69,8 +69,8 @@ func TestBuiltBinaries(t *testing.T) {
 	}
 }
 
-// hasNoLDAP fails if a program contains a module on which cert-manager's pki package depends, but which our code never
-// calls.
+// hasNoLDAP fails if a program contains an LDAP module. cert-manager's package pki depends on such modules, and our code
+// never calls them.
 func hasNoLDAP(t *testing.T, program string) {
 	t.Helper()
 	info, err := buildinfo.ReadFile(program)
@@ -89,7 +89,7 @@ func hasNoLDAP(t *testing.T, program string) {
 	}
 }
 
-// isReproducible fails if another folder gives other bytes.
+// isReproducible fails if a build in another folder gives other bytes.
 func isReproducible(t *testing.T, here string) {
 	elsewhere := t.TempDir()
 	copyTree(t, "..", elsewhere)

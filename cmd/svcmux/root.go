@@ -113,7 +113,7 @@ func imports(env cli.Env) *cobra.Command {
 	return group
 }
 
-// usage prints the commands of a group, and fails: none was given.
+// usage prints the commands of a group, and fails: the command line names none of them.
 func usage(env cli.Env) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		fmt.Fprint(env.Err, cmd.UsageString())

@@ -45,7 +45,7 @@ func New(options Options) *Allocator {
 // Name says what the Allocator does.
 func (a *Allocator) Name() string { return "allocating numbers for routes" }
 
-// Suffices is true if there may be routes with a number.
+// Suffices is true if the API server serves all kinds that a route with a number needs.
 func (a *Allocator) Suffices(kinds run.Kinds) bool {
 	return kinds.Has("Gateway") && kinds.Has("ListenerSet") && (kinds.Has(read.TCPRoute) || kinds.Has(read.UDPRoute))
 }

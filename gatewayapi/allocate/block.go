@@ -40,7 +40,7 @@ func (o *pass) trial(p *plan.Plan) bool {
 	return p.Freeze == nil && o.memory.blocked.pause > 0
 }
 
-// unblock ends a block after a pass that wrote the ledger. A frozen one writes nothing.
+// unblock ends a block after a pass that wrote the ledger. A pass over a frozen Gateway writes none, and ends no block.
 func (o *pass) unblock(p *plan.Plan) {
 	if o.trial(p) {
 		o.memory.blocked, o.memory.words = setback{}, ""

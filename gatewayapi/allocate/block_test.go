@@ -16,7 +16,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// refuses has the API server refuse a Gateway's ledger, each time with another number in its words.
+// refuses makes the API server refuse a Gateway's ledger, each time with another number in its message.
 func (w *world) refuses(tries *int) {
 	w.api.Answer = func(_, after client.Object) (bool, error) {
 		if cm, is := after.(*corev1.ConfigMap); is {

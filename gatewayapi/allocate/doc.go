@@ -12,5 +12,5 @@
 //	unserved.go   routes that ask on a Gateway that this process doesn't serve
 //
 // Package plan decides, as it does for muxes. The ledger, a ConfigMap in the Gateway's namespace, says which route has which number. A claim
-// is in the ledger before its ListenerSet is made, and leaves it after that is gone.
+// enters the ledger before its ListenerSet is made, and leaves the ledger after the ListenerSet is gone.
 package allocate

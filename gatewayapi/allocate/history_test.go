@@ -18,8 +18,8 @@ import (
 )
 
 // TestPromisesOfTheAllocator plays histories. People change Gateways, routes, namespaces, ListenerSets and ledgers, and the allocator follows with
-// caches that are stale, writes that fail or whose answer is lost, crashes between two writes, and restarts. The judge checks each write. Once nothing
-// is left to do, the reference must agree with all that is there.
+// caches that are stale, writes that fail or whose answer is lost, crashes between two writes, and restarts. The judge checks each write. Once
+// nothing is left to do, all objects must be as the reference says.
 func TestPromisesOfTheAllocator(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := newHistory(r)
@@ -102,7 +102,7 @@ func (h *history) answer(before, after client.Object) (bool, error) {
 	return false, gatewaytest.ErrNoAnswer
 }
 
-// restart is a process that begins. It may have to wait before it rebuilds a ledger, and its cache may lack routes at first.
+// restart begins a process. The process may have to wait before it rebuilds a ledger, and its cache may lack routes at first.
 func (h *history) restart() {
 	h.rebuildFrom = h.now.Add(pick(h, "rebuilds after", 0, 0, 15*time.Second))
 	h.stage.restart()
@@ -113,7 +113,7 @@ func (h *history) restart() {
 	}
 }
 
-// rest lets everything come to its end. No write fails then.
+// rest lets the process work until nothing is left to do. No write fails meanwhile.
 func (h *history) rest() {
 	h.isCalm = true
 	h.stage.rest()

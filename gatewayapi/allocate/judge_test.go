@@ -23,13 +23,14 @@ type judge struct {
 	has map[types.UID]slot
 	// owners are the names of these routes.
 	owners map[types.UID]types.NamespacedName
-	// asked are routes that asked for the number that they have. Auto takes only numbers of the range over.
+	// asked are routes that asked for the number that they have. If such a route asks for auto later, it must keep the number only if the range
+	// has it.
 	asked map[types.UID]bool
 	// made are the ListenerSets as the process wrote them last.
 	made map[types.NamespacedName]*gatewayv1.ListenerSet
-	// ledgers are those that the process may go by: the one that it wrote last, and those that people put since.
+	// ledgers are the ledgers that the process may use: the one that it wrote last, and those that people put since.
 	ledgers map[types.NamespacedName][]*corev1.ConfigMap
-	// harmed are Gateways whose ledger people deleted or changed, and that the process hasn't written since.
+	// harmed are Gateways whose ledger people deleted or changed, until the process writes the ledger, or the Gateway is well at rest.
 	harmed map[types.NamespacedName]bool
 }
 
@@ -86,8 +87,8 @@ func (j *judge) mustKeep(uid types.UID, on slot) bool {
 	return !harmed && !isForeign || !j.areEdited(on.gateway)
 }
 
-// isContradicted is true for a number that an older copy of the ledger gives to another route, or of a route to which it gives another number. A Gateway
-// that was created again doesn't tell that the copy is old, so the allocator goes by it. A copy from before that may lack the number.
+// isContradicted is true if an older copy of the ledger gives the number to another route, or another number to the route. A Gateway that was
+// created again doesn't tell that the copy is old, so the allocator uses the copy. A copy from the time of the former Gateway may lack the number.
 func (j *judge) isContradicted(uid types.UID, on slot) bool {
 	cm := j.ledgerOf(on.gateway)
 	if !j.harmed[on.gateway] || cm == nil || codec.Decode(cm, read.MuxKey(on.gateway), j.keys).Condition != plan.Good || j.isOutdated(on.gateway) {
@@ -149,7 +150,7 @@ func (j *judge) write(before, after client.Object) {
 	}
 }
 
-// stamped judges a write of a Gateway: only the generation of the ledger that the process goes by.
+// stamped judges a write of a Gateway: it may change only the generation, to that of a ledger that the process may use.
 func (j *judge) stamped(before, after client.Object) {
 	was, _ := before.(*gatewayv1.Gateway)
 	now, _ := after.(*gatewayv1.Gateway)
@@ -203,7 +204,8 @@ func (j *judge) set(was, now *gatewayv1.ListenerSet) {
 	}
 }
 
-// deleted judges that a ListenerSet is deleted. A route that the cache shows as it is must keep its own. One that people edited may be made again.
+// deleted judges the deletion of a ListenerSet. A route that the cache shows as it is must keep its ListenerSet. The process may delete a ListenerSet
+// that people edited, to make it again.
 func (j *judge) deleted(was *gatewayv1.ListenerSet, owner types.NamespacedName) {
 	route := j.routeOf(owner)
 	if route == nil || !j.isAsMade(client.ObjectKeyFromObject(was)) {
@@ -260,7 +262,7 @@ func (j *judge) given(on slot, claim *plan.Claim) {
 	j.checkf(!j.foreign(j.cache, on.gateway)[on], "bounds: %s gets number %v, which a listener or ListenerSet of others has", claim.Owner.Channel, on)
 }
 
-// shown judges what a route is told.
+// shown judges a write of a route's status or annotations.
 func (j *judge) shown(before, after client.Object) {
 	was, _ := read.RouteOf(before)
 	now, _ := read.RouteOf(after)

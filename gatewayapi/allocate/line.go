@@ -66,7 +66,7 @@ type memory struct {
 	met bool
 }
 
-// refusedSet is what the API server said about a route's ListenerSet, and when it is tried again.
+// refusedSet is the API server's refusal of a route's ListenerSet, and when the write is tried again.
 type refusedSet struct {
 	plan.PatchRefusal
 	setback
@@ -114,11 +114,11 @@ func (l *line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 const (
 	// behindPause gives the cache time to show a write.
 	behindPause = 100 * time.Millisecond
-	// frozenPause is how often a frozen Gateway is reconciled: its cause may be where no watch looks.
+	// frozenPause is how often a frozen Gateway is reconciled: no watch may show that the cause is gone.
 	frozenPause = 10 * time.Second
 )
 
-// requeue returns when the next pass is due though nothing changes.
+// requeue returns when the next pass is due if no change comes before.
 func (o *pass) requeue(p *plan.Plan) reconcile.Result {
 	next := p.Again
 	sooner := func(at time.Time) {

@@ -13,7 +13,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// ListenerSetTaken is a route whose ListenerSet belongs to a user, or to another route.
+// ListenerSetTaken is the reason for refusing a route whose ListenerSet belongs to a user, or to another route.
 const ListenerSetTaken validation.Reason = "ListenerSetTaken"
 
 func (o *Options) textUnserved(gateway types.NamespacedName) string {
@@ -26,7 +26,7 @@ func (o *Options) textServer() string {
 	return fmt.Sprintf("the reconciler %s gives numbers on Gateways ", o.Name)
 }
 
-// textNotMine says whose a ListenerSet is that wasn't made for the route that names it.
+// textNotMine returns the problem of a route whose ListenerSet belongs to a user, or was made for another route.
 func (l *line) textNotMine(set *gatewayv1.ListenerSet) validation.Problem {
 	name := client.ObjectKeyFromObject(set)
 	if route, is := read.MadeFor(set); is && read.IsMade(&l.keys, set) {

@@ -30,14 +30,14 @@ type pass struct {
 	routes  map[types.NamespacedName]*asking
 	// sets are the ListenerSets that the allocator made for routes on this Gateway.
 	sets []*gatewayv1.ListenerSet
-	// others are those that users made.
+	// others are the ListenerSets on this Gateway that users made.
 	others []*gatewayv1.ListenerSet
 	world  plan.World
 	known  plan.Memory
 	entry  ledger.Entry
 	memory *memory
 	again  bool      // another pass is due at once
-	due    time.Time // when a correction is due that waits
+	due    time.Time // when the next postponed correction is due
 }
 
 // asking is a route that asks for a number.
@@ -153,7 +153,7 @@ func (o *pass) checkSets(ctx context.Context) error {
 			first[name] = c.Key
 			continue
 		}
-		r.asks.ListenerSet = o.setOf(c.Key) // it keeps the one that it has
+		r.asks.ListenerSet = o.setOf(c.Key) // the route keeps the ListenerSet that it has
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (o *pass) readMux(ctx context.Context) error {
 }
 
 // observeLedger reads the ledger. A Gateway that was created again has no generation yet, so nothing tells whether the ledger is an old copy. As with a
-// ledger of the original, package plan then also believes the numbers of ListenerSets that the ledger doesn't have.
+// ledger of the original, package plan then also believes ListenerSets whose numbers the ledger lacks.
 func (o *pass) observeLedger(ctx context.Context) error {
 	mux := o.world.Mux
 	entry, err := o.store.Read(ctx, codec.AskOf(mux))
@@ -232,7 +232,7 @@ func (o *pass) observeLedger(ctx context.Context) error {
 // maxConfirmations bounds how often a pass decides again because a live read differs from the cache.
 const maxConfirmations = 5
 
-// decide makes the plan. While it asks to confirm objects, they are read live, and it is made again.
+// decide makes the plan. While the plan asks to confirm objects, decide reads them live, and makes the plan again.
 func (o *pass) decide(ctx context.Context) (*plan.Plan, error) {
 	for range maxConfirmations {
 		p := plan.Mux(o.world, o.known)
@@ -248,7 +248,8 @@ func (o *pass) decide(ctx context.Context) (*plan.Plan, error) {
 	return nil, behind("routes of Gateway " + o.key.String())
 }
 
-// confirmOwners reads live the routes that have a ListenerSet and that the cache lacks. If the ledger is lost, no claim asks for that.
+// confirmOwners reads live each route that has a ListenerSet on this Gateway but doesn't ask for a number here, according to the cache. If the
+// ledger is lost, the plan has no claim for which it would ask to confirm the route.
 func (o *pass) confirmOwners(ctx context.Context) error {
 	for _, set := range o.sets {
 		route, is := read.MadeFor(set)
@@ -262,7 +263,7 @@ func (o *pass) confirmOwners(ctx context.Context) error {
 	return nil
 }
 
-// confirm reads the Gateway or a route live. A Gateway that isn't as the cache shows it ends the pass.
+// confirm reads the Gateway or a route live. If the Gateway differs from the cached one, the pass ends.
 func (o *pass) confirm(ctx context.Context, key types.NamespacedName) error {
 	if o.world.Confirmed == nil {
 		o.world.Confirmed, o.world.Live = map[types.NamespacedName]bool{}, map[types.NamespacedName]plan.Liveness{}
@@ -279,7 +280,7 @@ func (o *pass) confirm(ctx context.Context, key types.NamespacedName) error {
 	}
 	kind, name, is := read.RouteNamed(key)
 	if !is || !o.kinds.Has(kind) {
-		o.world.Live[key] = plan.Present // whose claim this is can't be told
+		o.world.Live[key] = plan.Present // an owner of this kind can't be read
 		return nil
 	}
 	object := read.NewRoute(kind)

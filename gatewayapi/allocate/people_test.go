@@ -17,7 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 )
 
-// textOf is what people and the process write: annotations, labels and spec, or a ledger.
+// textOf returns the parts that people and the process write: annotations, labels, spec and status, or the data of a ledger.
 func textOf(object client.Object) string {
 	if object == nil || reflect.ValueOf(object).IsNil() {
 		return "deleted"
@@ -32,7 +32,7 @@ func textOf(object client.Object) string {
 	return string(text)
 }
 
-// deed is something that people do.
+// deed lets people do something.
 func (h *history) deed() {
 	deeds := map[string]func(){"gateway": h.gateway, "route": h.changeRoute, "namespace": h.namespace, "set": h.listenerSet, "ledger": h.changeLedger,
 		"foreign": h.foreignStatus, "note": h.changeNote, "restart": h.restart}
@@ -41,7 +41,7 @@ func (h *history) deed() {
 
 func (h *history) gatewayName() string { return pick(h, "gateway", "edge", "edge", "two") }
 
-// created is an object of people: a copy of the one that is there, or a new one. It is nil if people delete it.
+// created returns an object for people to change: a copy of the existing one, or a new one. It returns false if people delete the object instead.
 func created[T client.Object](h *history, namespace, name string, empty T) (T, bool) {
 	var none T
 	if is := gatewaytest.Get[T](h.api.Shelf, namespace, name); any(is) != any(none) {
@@ -92,7 +92,7 @@ func (h *history) gateway() {
 		set(h.keys.ReleaseGrace, "", "1m", "1m")
 		set(h.keys.Disabled, "", "", "true")
 	}
-	if h.chance("address", 30) { // its implementation writes it
+	if h.chance("address", 30) { // the Gateway's implementation writes the address
 		gateway.Status.Addresses = pick(h, "addresses", nil, []gatewayv1.GatewayStatusAddress{{Value: "203.0.113.10"}})
 	}
 	h.put(gateway)
@@ -148,7 +148,7 @@ func (h *history) namespace() {
 	h.put(namespace)
 }
 
-// listenerSet is a user's ListenerSet, or an edit of one that may be ours.
+// listenerSet makes a user's ListenerSet, or edits one that may be ours.
 func (h *history) listenerSet() {
 	sets := gatewaytest.Of[*gatewayv1.ListenerSet](h.api.Shelf)
 	if len(sets) == 0 || h.chance("new", 40) {
@@ -231,7 +231,7 @@ func (h *history) changeLedger() {
 	h.put(cm)
 }
 
-// foreignStatus is what another controller says about a route.
+// foreignStatus writes into a route's status as another controller does.
 func (h *history) foreignStatus() {
 	if routes := h.routes(); len(routes) > 0 {
 		object, _ := pick(h, "told", routes...).Object.(client.Object)

@@ -39,7 +39,7 @@ func (o *pass) apply(ctx context.Context, p *plan.Plan) error {
 			return err
 		}
 		if o.again {
-			return nil // the next plan leaves out what was refused
+			return nil // the next plan leaves out the refused ListenerSets
 		}
 	}
 	if err := o.writeLedger(ctx, p.Settle); err != nil {
@@ -103,7 +103,8 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) error {
 	})
 }
 
-// wanted returns the claims that have a ListenerSet once the plan is carried out, by name. A route that can't be read keeps its own.
+// wanted returns the claims that have a ListenerSet once the plan is carried out, by name. A claim whose route isn't observed, or names no
+// ListenerSet, has none.
 func (o *pass) wanted(p *plan.Plan) map[string]*plan.Claim {
 	published := map[string]bool{}
 	ports := o.world.Mux.Ports
@@ -143,7 +144,7 @@ func (o *pass) put(ctx context.Context, want *gatewayv1.ListenerSet, route *aski
 	case missing:
 	case err != nil:
 		return err
-	case !read.IsMadeFor(&o.keys, &is, &route.Route): // the cache will show it, and the route be told
+	case !read.IsMadeFor(&o.keys, &is, &route.Route): // the next pass sees this in the cache, and tells the route
 		return behind("ListenerSet " + key.String())
 	case read.Same(&o.keys, &is, want):
 		return nil
@@ -176,7 +177,7 @@ func (o *pass) putOff(wait time.Duration) {
 	}
 }
 
-// refuse notes that the API server refuses a route's ListenerSet: the next plan says so, and goes on without it.
+// refuse notes that the API server refuses a route's ListenerSet. The next plan tells the route, and goes on without the ListenerSet.
 func (o *pass) refuse(claim *plan.Claim, err error) error {
 	if !refusal.Is(err) {
 		return err

@@ -77,7 +77,7 @@ func protocolOf(protocol gatewayv1.ProtocolType) string {
 	return "TCP"
 }
 
-// owner names a route in claims: tcproute/NAME.
+// ownerKey names a route in claims: tcproute/NAME.
 func ownerKey(kind, namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: strings.ToLower(kind) + "/" + name}
 }
@@ -114,7 +114,7 @@ func (s *stage) routeOf(owner types.NamespacedName) *read.Route {
 	return s.routes()[at]
 }
 
-// gives is true for a Gateway whose owner lets numbers be given.
+// gives is true for a Gateway with a port-range: routes can get numbers on it.
 func (s *stage) gives(gateway *gatewayv1.Gateway) bool {
 	return gateway != nil && gateway.Annotations[s.keys.PortRange] != ""
 }

@@ -117,7 +117,7 @@ func (s *stage) routeAtRest(route *read.Route) {
 		refused("Disabled")
 		s.checkf(published == 0, "at rest: %s has number %d, and is withdrawn", owner, published)
 	case published > 0 && w.number == 0 && accepted.Status == metav1.ConditionFalse && !slices.Contains(ranges(gateway.Annotations[s.keys.PortRange]), published):
-		// It asked for that number, and asks for auto now, and there is none. So it keeps what it has.
+		// The route asked for that number, and asks for auto now, but no number is free. So it keeps the number that it has.
 		refused("InvalidPortMapping", "MuxPortLimitExceeded", "QuotaExceeded")
 		s.mayRefuse(route, &w, gateway, accepted)
 	case published > 0 && (w.number == 0 || w.number == published):

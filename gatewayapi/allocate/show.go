@@ -22,7 +22,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// show writes what routes are told.
+// show writes statuses and number annotations of routes, and sends their Events.
 func (o *pass) show(ctx context.Context, patches []plan.ChannelPatch) error {
 	return run.InParallel(o.WritesAtOnce, patches, func(patch plan.ChannelPatch) error {
 		route := o.routes[patch.Channel]
@@ -92,7 +92,7 @@ func parentOf(route *asking) gatewayv1.ParentReference {
 }
 
 // setStatus writes the list of a route's parents if it differs. Package plan also asks for patches that change no status: a mux has an address, and a
-// route has no field for it. Other controllers write the list, too: it must be as it was read.
+// route has no field for it. Other controllers write the list, too: the write conflicts if the route changed since it was read.
 func (l *line) setStatus(ctx context.Context, route *read.Route, parents []gatewayv1.RouteParentStatus) error {
 	if equality.Semantic.DeepEqual(parents, route.Status.Parents) {
 		return nil
@@ -113,7 +113,7 @@ func (l *line) setStatus(ctx context.Context, route *read.Route, parents []gatew
 	return client.IgnoreNotFound(l.write.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, body)))
 }
 
-// setNumber writes the annotation with the route's number; an empty one is taken away.
+// setNumber writes the annotation with the route's number. For an empty number, it removes the annotation.
 func (l *line) setNumber(ctx context.Context, route *read.Route, number string) error {
 	var value any
 	if number != "" {

@@ -103,7 +103,7 @@ func (s *stage) drop(object client.Object) {
 	s.judge.deed()
 }
 
-// restart is a process that begins: its cache is current, and it looks at everything.
+// restart begins a process: its cache is current, and all objects wake it.
 func (s *stage) restart() {
 	s.note("a process starts")
 	s.isDead = false
@@ -120,12 +120,12 @@ func (s *stage) restart() {
 	}
 }
 
-// nobody hears the Events.
+// nobody is a recorder that drops the Events.
 type nobody struct{ record.EventRecorder }
 
 func (nobody) Event(_ runtime.Object, _, _, _ string) {}
 
-// deliver lets the cache of a kind catch up, and wakes what the changes concern, as the watches do.
+// deliver lets the cache of a kind catch up, and wakes the Gateways and routes that the changes concern, as the watches do.
 func (s *stage) deliver(kind string) {
 	is := maps.Clone(s.api.Objects[kind])
 	if kind == "ConfigMap" {
@@ -198,7 +198,7 @@ func (s *stage) reconcile(queue string, key types.NamespacedName) {
 	}
 }
 
-// settle lets everything that is under way come to its end.
+// settle lets the process work until nothing is left to do, also after all pauses.
 func (s *stage) settle() {
 	wrote := -1
 	for range 300 {
@@ -214,7 +214,7 @@ func (s *stage) settle() {
 		}
 		switch {
 		case !isIdle:
-		case wrote == s.api.Wrote: // since all pauses were over
+		case wrote == s.api.Wrote: // no write since all pauses were over
 			s.note("nothing is left to do")
 			return
 		default:
@@ -227,7 +227,7 @@ func (s *stage) settle() {
 	s.checkf(false, "quiet: it doesn't come to rest")
 }
 
-// rest lets everything come to its end, and compares the result with the reference.
+// rest lets the process work until nothing is left to do, and compares the result with the reference.
 func (s *stage) rest() {
 	s.t.Helper()
 	s.settle()

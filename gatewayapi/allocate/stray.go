@@ -26,7 +26,7 @@ func (l *line) reconcileStray(ctx context.Context, request reconcile.Request) (r
 	}
 	err := l.setNumber(ctx, &route, "")
 	if err == nil {
-		err = l.live.Get(ctx, name, object) // the annotation's write is the newest version now
+		err = l.live.Get(ctx, name, object) // the write of the annotation made a newer version
 	}
 	if err == nil {
 		err = l.setStatus(ctx, &route, withoutOurs(&l.keys, route.Status.Parents))

@@ -24,7 +24,7 @@ import (
 // othersPatience is how long this process waits for another release to write the status of a new route.
 const othersPatience = 10 * time.Second
 
-// reportUnserved writes MuxNotServed into the status of a Gateway's unserved routes, unless another release has written it.
+// reportUnserved writes MuxNotServed into the statuses of a Gateway's unserved routes that no other release has written.
 func (l *line) reportUnserved(ctx context.Context, gateway types.NamespacedName) (reconcile.Result, error) {
 	o := &pass{line: l, key: gateway, routes: map[types.NamespacedName]*asking{}}
 	if err := o.eachRoute(ctx, func(route *read.Route) { o.add(route) }, client.MatchingFields{indexGateway: gateway.String()}); err != nil {
@@ -50,14 +50,15 @@ func (l *line) reportUnserved(ctx context.Context, gateway types.NamespacedName)
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// mayReport is true for a route whose status nobody has written, or only this reconciler as an unserved one's, with another message.
+// mayReport is true for a route without a verdict in its status, or with an outdated message of reportUnserved. It is false for a route that is
+// being deleted.
 func (o *pass) mayReport(c *plan.ObservedChannel) bool {
 	said := meta.FindStatusCondition(c.Conditions, o.keys.Accepted)
 	isOurs := said != nil && said.Reason == string(plan.MuxNotServed) && strings.HasPrefix(said.Message, o.textServer())
 	return !c.Deleting && (said == nil || isOurs && said.Message != o.textUnserved(o.key))
 }
 
-// unserved returns what an unserved route is told.
+// unserved returns the patch that tells an unserved route why it has no number.
 func (o *pass) unserved(c *plan.ObservedChannel) plan.ChannelPatch {
 	message := o.textUnserved(o.key)
 	patch := plan.ChannelPatch{Channel: c.Key, Events: []plan.Event{{Object: c.Key, Warning: true, Reason: plan.MuxNotServed, Message: message}}}

@@ -142,7 +142,7 @@ func (l *line) gatewaysOfLedger(cm *metav1.PartialObjectMetadata) []types.Namesp
 	return gateways
 }
 
-// strayOf returns a route that no longer asks for a number, and that says it has one.
+// strayOf returns a route that no longer asks for a number, but still has our part of the status.
 func (l *line) strayOf(_ context.Context, object client.Object) []types.NamespacedName {
 	route, is := read.RouteOf(object)
 	if !is || route.AsksForNumber(l.Language) || route.Said(&l.keys) == nil {

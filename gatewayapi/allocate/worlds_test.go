@@ -93,7 +93,7 @@ func TestAGatewayThatComesBackGivesTheSameNumbers(t *testing.T) {
 	w.drop(gatewaytest.Get[*gatewayv1.Gateway](w.api.Shelf, "infra", "edge"))
 	w.rest()
 	w.isTold(t, "a", "MuxNotFound", "there is no Gateway infra/edge")
-	for _, name := range []string{"c", "b", "a"} { // the owner of the Gateway deletes all that hangs on it
+	for _, name := range []string{"c", "b", "a"} { // the owner of the Gateway deletes its ListenerSets, too
 		w.drop(gatewaytest.Get[*gatewayv1.ListenerSet](w.api.Shelf, "shop", name))
 	}
 	w.restart()
@@ -230,7 +230,7 @@ func TestARouteThatTheCacheLacksKeepsItsNumber(t *testing.T) {
 	}
 }
 
-// TestANameThatIsThereTwiceIsPutRight has a tenant who gives the name of another ListenerSet to theirs, and then a second listener.
+// TestANameThatIsThereTwiceIsPutRight has a tenant who copies the claim's name from one ListenerSet to another, and then adds a second listener.
 func TestANameThatIsThereTwiceIsPutRight(t *testing.T) {
 	w := newWorld(t)
 	w.asks(t, "a", "auto")

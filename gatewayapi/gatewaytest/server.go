@@ -30,7 +30,7 @@ type Server struct {
 // ErrNoAnswer is a request that fails.
 var ErrNoAnswer = errors.New("the API server doesn't answer")
 
-// Put stores an object. A change of its spec is another generation.
+// Put stores an object. If isSpec is true, the object gets another generation.
 func (s *Server) Put(object client.Object, isSpec bool) {
 	s.version++
 	before := s.At(object)

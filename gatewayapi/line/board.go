@@ -26,14 +26,14 @@ type Board struct {
 	muxOf  map[types.NamespacedName]types.NamespacedName   // by listener
 	left   map[types.NamespacedName]types.NamespacedName   // the last mux of listeners that are gone
 	users  map[types.NamespacedName][]types.NamespacedName // listeners, by Service
-	isFull bool                                            // true once every Gateway was posted
+	isFull bool                                            // true once it has the listeners of every served Gateway
 	live   func(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error)
-	// WakeMux and WakeBackends are called after a change of a mux's listeners, and of listeners' backends. wakeGateway is called when a
-	// listener has news for its Gateway's status.
+	// WakeMux is called after a change of a mux's listeners or their backends, and WakeBackends after a change of listeners' backends.
+	// wakeGateway is called when a listener has news for its Gateway's status.
 	WakeMux      func(mux types.NamespacedName)
 	WakeBackends func(listeners []types.NamespacedName)
 	wakeGateway  func(gateway types.NamespacedName)
-	// Tell is called after a change of what Shown returns for a mux.
+	// Tell is called when the listeners that Shown returns for a mux change.
 	Tell func(mux types.NamespacedName)
 	// SlicesOf returns the slices of a Service.
 	SlicesOf func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
@@ -43,7 +43,7 @@ type Board struct {
 type posted struct {
 	gateway   types.NamespacedName
 	listeners map[types.NamespacedName]listener
-	shown     []claimants.Listener // with those that ask for no number; replaced, never changed
+	shown     []claimants.Listener // also listeners that ask for no number; replaced, never changed
 }
 
 // listener is a claimant, with its last conditions, and its backends.
@@ -66,7 +66,7 @@ func (b *Board) connect(live func(ctx context.Context, gateway, listener types.N
 	b.live, b.wakeGateway = live, wakeGateway
 }
 
-// full is called once every Gateway was posted.
+// full notes that the board has the listeners of every served Gateway: from now on, a listener that it lacks doesn't exist.
 func (b *Board) full() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +116,7 @@ func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.Observed
 	b.wake(mux, changed, fed)
 }
 
-// drop removes a Gateway from the board. Another Gateway may have a mux of that name: a name with dots, or a long one, is shortened.
+// drop removes a Gateway from the board, unless the mux is posted for another Gateway: names of muxes are shortened, and two may be equal.
 func (b *Board) drop(mux, gateway types.NamespacedName) {
 	b.mu.Lock()
 	before := b.muxes[mux]
@@ -133,7 +133,7 @@ func (b *Board) drop(mux, gateway types.NamespacedName) {
 	b.wake(mux, true, slices.Collect(maps.Keys(before.listeners)))
 }
 
-// maxLeft bounds the memory of listeners that are gone. The slices of those that are forgotten go after a restart.
+// maxLeft bounds the memory of listeners that are gone. The slices of a forgotten listener are deleted only after a restart.
 const maxLeft = 10_000
 
 func (b *Board) leave(listener, mux types.NamespacedName) {
@@ -226,7 +226,8 @@ func (b *Board) Users(service types.NamespacedName) []types.NamespacedName {
 	return slices.Clone(b.users[service])
 }
 
-// MuxOf returns the mux of a listener; false with the mux that it had, if it is gone.
+// MuxOf returns the mux of a listener, and true. For a listener that is gone, it returns the last mux, if known, and false. It returns an error
+// while the board may lack the listener.
 func (b *Board) MuxOf(key types.NamespacedName) (types.NamespacedName, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

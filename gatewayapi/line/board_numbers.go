@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Show keeps the conditions of a listener, for the status of its Gateway.
+// Show keeps the conditions, address and ports of a listener from a patch, and wakes its Gateway, so that its status is written.
 func (b *Board) Show(mux types.NamespacedName, patch *plan.ChannelPatch) {
 	b.mu.Lock()
 	posted := b.muxes[mux]

@@ -43,7 +43,7 @@ func (b *Board) Sources(ctx context.Context, cache client.Reader, key types.Name
 	return all, nil
 }
 
-// sourceOf returns a copy of a slice with one of its ports alone, under the name that the listener has for it; nil if it hasn't that port. It
+// sourceOf returns a copy of a slice that has only the named port, under the listener's name for it; nil if the slice lacks the port. The copy
 // shares the endpoints.
 func sourceOf(slice *discoveryv1.EndpointSlice, name string, as *validation.ChannelPort) *discoveryv1.EndpointSlice {
 	for i := range slice.Ports {
@@ -57,7 +57,8 @@ func sourceOf(slice *discoveryv1.EndpointSlice, name string, as *validation.Chan
 	return nil
 }
 
-// sourceName tells sources of a listener apart: two namespaces may have slices of one name, and two backends the same Service.
+// sourceName returns a name for a copied slice. Copies of one listener must differ: two namespaces may have slices of one name, and two backends
+// the same Service.
 func sourceName(all []read.Backend, i int, own, slice string) string {
 	name, backend := slice, all[i]
 	if backend.Service.Namespace != own {

@@ -21,7 +21,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// told counts what the lines were told.
+// told notes the calls that wake muxes, Gateways and backends.
 type told struct {
 	muxes, gateways int
 	backends        []types.NamespacedName

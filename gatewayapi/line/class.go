@@ -20,10 +20,10 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
 
-// templateEvery is how often the template of a GatewayClass is read again: no watch tells of its changes.
+// templateEvery is how often the template of a GatewayClass is read again: no watch shows its changes.
 const templateEvery = 30 * time.Second
 
-// reconcileClass reads the template of a GatewayClass, and says whether it is accepted.
+// reconcileClass reads the template of a GatewayClass, and writes into its status whether the class is accepted.
 func (l *serving) reconcileClass(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	class := &gatewayv1.GatewayClass{}
 	if err := l.cache.Get(ctx, request.NamespacedName, class); err != nil {
@@ -54,7 +54,7 @@ func (l *serving) reconcileClass(ctx context.Context, request reconcile.Request)
 	return result, l.write.Status().Patch(ctx, class, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// readTemplate returns the template of a GatewayClass, and why it can't be used. An error is worth another try.
+// readTemplate returns the template of a GatewayClass, or why it can't be used. It returns an error if reading again may help.
 func (l *serving) readTemplate(ctx context.Context, class *gatewayv1.GatewayClass) (read.Template, *read.Refusal, error) {
 	ref := class.Spec.ParametersRef
 	if ref == nil {

@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
 
-// TestTheBoardIsFullThoughAWriteIsRefused: the slices of listeners that are gone wait for it, those of all Gateways.
+// TestTheBoardIsFullThoughAWriteIsRefused: slices of listeners that are gone stay until the board is full, on all Gateways.
 func TestTheBoardIsFullThoughAWriteIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(*gatewayv1.Gateway)

@@ -71,7 +71,7 @@ type history struct {
 	later map[types.NamespacedName]bool
 	// served are the namespaces whose Gateways the process serves.
 	served []string
-	// taken are the numbers that the mux gives to nobody: a channel has them.
+	// taken are the numbers that no listener gets: a channel has them.
 	taken map[int32]bool
 	keys  map[string]types.NamespacedName // the claimant's key of each listener
 	onMux map[types.NamespacedName]int32  // the number that each listener has on its mux
@@ -180,7 +180,7 @@ func (h *history) drop(object client.Object) {
 	h.api.Drop(object)
 }
 
-// restart is a process that begins: its cache is current, and it looks at everything.
+// restart begins a process: its cache is current, and all objects wake it.
 func (h *history) restart() {
 	h.note("a process starts")
 	h.cache = gatewaytest.NewShelf()
@@ -211,7 +211,7 @@ func (h *history) restart() {
 
 func (h *history) kinds() []string { return h.api.Kinds() }
 
-// deliver lets the cache of a kind catch up, and wakes what the changes concern, as the watches do.
+// deliver lets the cache of a kind catch up, and wakes the objects that the changes concern, as the watches do.
 func (h *history) deliver(kind string) {
 	is := h.api.Objects[kind]
 	before := h.cache.Objects[kind]
@@ -247,7 +247,7 @@ func (h *history) deliver(kind string) {
 	}
 }
 
-// something is one thing that the process does.
+// something lets the process, a cache or the garbage collector do one step.
 func (h *history) something() {
 	if h.chance("collect", 5) {
 		h.api.Collect()
@@ -309,7 +309,7 @@ func (h *history) posted(key types.NamespacedName) {
 	h.checkBoard(refer(h.cache, gateway, ptr.Deref(mux.Spec.LoadBalancerClass, "") != ""), mux)
 }
 
-// decideNumbers stands for the line of muxes: a listener has its number, unless a channel has it.
+// decideNumbers stands in for the line of muxes: a listener gets its number, unless a channel has it.
 func (h *history) decideNumbers(mux types.NamespacedName) {
 	svc := gatewaytest.Get[*corev1.Service](h.cache, mux.Namespace, mux.Name)
 	if svc == nil || svc.Spec.Type != corev1.ServiceTypeLoadBalancer { // it is no mux
@@ -335,7 +335,7 @@ func (h *history) decideNumbers(mux types.NamespacedName) {
 	}
 }
 
-// rest lets everything that is under way come to its end, and compares the result with the reference.
+// rest lets the process work until nothing is left to do, and compares the result with the reference.
 func (h *history) rest() {
 	h.calm = true
 	defer func() { h.calm = false }()

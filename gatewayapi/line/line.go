@@ -71,13 +71,13 @@ type serving struct {
 
 	mu        sync.Mutex
 	templates map[string]template // by GatewayClass
-	// passed are the Gateways whose listeners the board has.
+	// passed are the Gateways whose listeners, if any, are on the board.
 	passed map[types.NamespacedName]bool
 	// paces slow down corrections of muxes, if another writer undoes them.
 	paces *pace.Pace[types.NamespacedName]
 }
 
-// template is a GatewayClass's, as it was read last.
+// template is the template of a GatewayClass that was read last, or why it is refused.
 type template struct {
 	read.Template
 	refused *read.Refusal
@@ -88,7 +88,7 @@ const (
 	writesOfAPass = 256
 	// behindPause gives the cache time to show a write.
 	behindPause = 100 * time.Millisecond
-	// takenPause is how often a foreign Service that has the mux's name is looked at.
+	// takenPause is how often a refused Gateway is tried again, for example if a foreign Service has the mux's name.
 	takenPause = 10 * time.Second
 )
 
@@ -97,7 +97,7 @@ func (l *serving) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	again, err := l.pass(ctx, request.NamespacedName)
 	switch {
 	case errors.Is(err, errUnknown):
-		return reconcile.Result{RequeueAfter: again}, nil // what listeners have stays as it is
+		return reconcile.Result{RequeueAfter: again}, nil // listeners keep their numbers and backends
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		return reconcile.Result{RequeueAfter: behindPause}, nil
 	case err != nil:
@@ -113,7 +113,8 @@ func (l *serving) setPassed(gateway types.NamespacedName) {
 	l.passed[gateway] = true
 }
 
-// pass makes one pass. It returns errUnknown for a Gateway that has a mux of ours and whose GatewayClass says nothing.
+// pass makes one pass. It returns errUnknown if the Gateway's GatewayClass wasn't read yet, or if the GatewayClass is missing and the Gateway has a
+// mux of ours.
 func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	o, whose, err := l.observe(ctx, l.cache, key)
 	switch {
@@ -149,7 +150,7 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 		return 0, err
 	}
 	mux, again := made.mux, made.again
-	if mux != nil { // a refused Gateway keeps what it has
+	if mux != nil { // also if the Gateway is refused: it keeps its mux
 		given.Address = mux.Status.LoadBalancer.Ingress
 		l.Board.post(o.Mux, key, served.Claimants(), served.Backends)
 	}
@@ -158,7 +159,7 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 		again = takenPause
 	}
 	given.Numbers = l.Board.numbers(o.Mux, &l.keys)
-	if mux != nil && mux.Spec.Type != corev1.ServiceTypeLoadBalancer { // it is no mux, and nothing is decided
+	if mux != nil && mux.Spec.Type != corev1.ServiceTypeLoadBalancer { // such a Service is no mux: nothing is decided
 		for key := range given.Numbers {
 			given.Numbers[key] = status.Number{Pending: fmt.Sprintf("Service %s isn't of type LoadBalancer: set spec.type, or delete the Service", o.Mux)}
 		}

@@ -19,7 +19,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
-// MuxNameTaken is a Gateway whose mux's name another Service has.
+// MuxNameTaken is the reason for refusing a Gateway: another Service has the name of its mux.
 const MuxNameTaken = "MuxNameTaken"
 
 // muxOf returns the Service that was made as a Gateway's mux, as the cache shows it. Without one it returns nil.
@@ -38,7 +38,7 @@ func (l *serving) muxOf(ctx context.Context, key types.NamespacedName) (*corev1.
 type made struct {
 	mux     *corev1.Service // nil while it doesn't exist
 	refused *read.Refusal   // why a wish of the Gateway can't be met
-	again   time.Duration   // when a correction is due that waits
+	again   time.Duration   // after it, a postponed correction is due
 }
 
 // ensureMux creates the Service that is a Gateway's mux, or corrects its labels and annotations; its ports belong to the line of muxes. A mux that
@@ -60,7 +60,7 @@ func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *tem
 	}
 	err = l.write.Create(ctx, want)
 	switch {
-	case apierrors.IsAlreadyExists(err) && l.isInCache(ctx, o.Mux): // otherwise it may be our own, and the cache is behind
+	case apierrors.IsAlreadyExists(err) && l.isInCache(ctx, o.Mux): // a Service that isn't in the cache may be our own, and the cache is behind
 		return made{refused: &read.Refusal{Reason: MuxNameTaken, Message: fmt.Sprintf("Service %s is there, and wasn't made for this Gateway: delete it, or name the "+
 			"Gateway otherwise", o.Mux)}}, nil
 	case refusal.Is(err):
@@ -71,7 +71,7 @@ func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *tem
 	return made{mux: want}, nil
 }
 
-// refusedBy is what a Gateway is told if the API server refuses its mux.
+// refusedBy returns the refusal of a Gateway whose mux the API server refuses.
 func refusedBy(err error, mux types.NamespacedName, done string) *read.Refusal {
 	return &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters), Message: fmt.Sprintf("Service %s can't be %s: %s", mux, done, refusal.Words(err))}
 }
@@ -81,9 +81,10 @@ func (l *serving) isInCache(ctx context.Context, service types.NamespacedName) b
 }
 
 // correct sets labels and annotations of a mux that differ. Those that a Gateway doesn't ask for any more stay: other programs may have set
-// them. The address is the exception: a pool would go on looking for one that its owner took back.
+// them. The annotation of the address is the exception: the pool would go on carrying an address that the Gateway no longer asks for.
 //
-// If another writer undoes its corrections, each one waits longer: a provider may look at the load balancer after each. It returns how long.
+// If another writer undoes the corrections, each further one waits longer: a provider may look at the load balancer after each. correct returns
+// how long this one must wait.
 func (l *serving) correct(ctx context.Context, is, want *corev1.Service) (time.Duration, error) {
 	labels, annotations := differing(is.Labels, want.Labels), differing(is.Annotations, want.Annotations)
 	if _, asks := want.Annotations[l.keys.Address]; !asks && is.Annotations[l.keys.Address] != "" {
@@ -117,7 +118,7 @@ func differing(is, want map[string]string) map[string]any {
 	return all
 }
 
-// leave deletes the mux of a Gateway that is another controller's by now.
+// leave takes a Gateway that is another controller's by now off the board, and deletes its mux.
 func (l *serving) leave(ctx context.Context, key types.NamespacedName) error {
 	l.Board.drop(read.MuxOf(key), key)
 	l.setPassed(key)

@@ -21,14 +21,14 @@ import (
 type whose uint8
 
 const (
-	gone      whose = iota // there is no such Gateway, or it is on its way out
+	gone      whose = iota // there is no such Gateway, or it is being deleted
 	ours                   // its GatewayClass is ours
 	unclear                // there is no such GatewayClass
 	foreign                // its GatewayClass is another controller's
 	elsewhere              // it is in a namespace that this process doesn't serve
 )
 
-// whose returns a Gateway, and whose it is. Without a Gateway it returns nil.
+// whose returns a Gateway, and whose it is. The Gateway is nil if it is gone or elsewhere.
 func (l *serving) whose(ctx context.Context, from client.Reader, key types.NamespacedName) (*gatewayv1.Gateway, whose, error) {
 	if !l.serves(key) {
 		return nil, elsewhere, nil
@@ -141,7 +141,7 @@ func (l *serving) renewSets(ctx context.Context, o *read.Observed, namespace str
 	return nil
 }
 
-// observeRoutes reads the routes that name the Gateway or one of its ListenerSets, and those in whose status we wrote about them.
+// observeRoutes reads the routes that name the Gateway or one of its ListenerSets, in a parentRef or in an entry of ours in the status.
 func (l *serving) observeRoutes(ctx context.Context, o *read.Observed) error {
 	parents := []string{parentKey("Gateway", client.ObjectKeyFromObject(o.Gateway))}
 	for _, set := range o.Sets {
@@ -199,7 +199,8 @@ func (l *serving) observeBackends(ctx context.Context, o *read.Observed) error {
 	return nil
 }
 
-// readLive returns a listener as the API server has it. It reads its Gateway, and the ListenerSets of its namespace.
+// readLive returns a listener as the API server has it; nil if it asks for no number. It reads the Gateway and the listener's ListenerSets from the
+// API server, and the rest from the cache.
 func (l *serving) readLive(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error) {
 	o, whose, err := l.observe(ctx, l.live, gateway)
 	switch {

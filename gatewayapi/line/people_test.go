@@ -22,7 +22,7 @@ func jsonOf(value any) (string, error) {
 	return string(text), err
 }
 
-// deed is something that people do.
+// deed lets people do something.
 func (h *history) deed() {
 	switch pick(h, "deed", "gateway", "gateway", "set", "set", "set", "route", "route", "route", "route", "service", "service", "grant", "grant", "namespace",
 		"foreign", "number", "address", "address", "restart", "release") {
@@ -61,7 +61,7 @@ func (h *history) deed() {
 	}
 }
 
-// created is an object of people: a copy of the one that is there, or a new one. It is nil if people delete it.
+// created returns an object for people to change: a copy of the existing one, or a new one. It returns false if people delete the object instead.
 func created[T client.Object](h *history, namespace, name string, empty T) (T, bool) {
 	var none T
 	if is := gatewaytest.Get[T](h.api.Shelf, namespace, name); any(is) != any(none) {
@@ -76,7 +76,7 @@ func created[T client.Object](h *history, namespace, name string, empty T) (T, b
 	return empty, true
 }
 
-// gateways are names. The mux of the last one has the name of the mux of e.d.
+// gateways returns names of Gateways. The last one's mux would have the same name as the mux of e.d.
 func gateways() []string {
 	return []string{"edge", "edge", "edge", "two", "e.d", strings.TrimPrefix(read.MuxOf(types.NamespacedName{Name: "e.d"}).Name, "gateway-")}
 }
@@ -217,7 +217,7 @@ func (h *history) grant() {
 	h.put(grant)
 }
 
-// foreignStatus is what another controller writes into a route's status.
+// foreignStatus writes into a route's status as another controller does.
 func (h *history) foreignStatus() {
 	for _, route := range allRoutes(h.api.Shelf) {
 		now := route.object.DeepCopyObject().(client.Object)
@@ -242,7 +242,7 @@ func (h *history) otherRelease() {
 	}
 }
 
-// address is what a provider gives to a mux, or takes from it.
+// address gives a mux an address or takes it away, as a provider does, or changes the mux's type.
 func (h *history) address() {
 	key := types.NamespacedName{Namespace: "infra", Name: pick(h, "mux", "gateway-edge", "gateway-edge", "gateway-two")}
 	svc := gatewaytest.Get[*corev1.Service](h.api.Shelf, key.Namespace, key.Name)

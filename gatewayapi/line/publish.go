@@ -17,8 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/status"
 )
 
-// publish writes the statuses that differ, and sends Events about what changed. One that can't be written doesn't keep the others from being
-// written.
+// publish writes the statuses that differ, and sends Events about the changes. If a write fails, publish goes on with the other statuses.
 //
 // It stops after l.WritesOfAPass writes, those of routes before those of ListenerSets, and returns when to write more. In a burst of new routes,
 // objects change faster than statuses are written. The next pass knows more, so it writes the rest once, where this one would write it again and
@@ -69,7 +68,8 @@ func (l *serving) publish(ctx context.Context, given *status.Given) (again time.
 	return again, cmp.Or(ofGateway, ofRoutes, ofSets)
 }
 
-// patchStatus writes an object's status if set changes it, and then tells the news. Others write the same lists, so the object must be as it was read.
+// patchStatus writes an object's status if set changes it, and then tells the news. Other controllers write the same lists, so the write conflicts
+// if the object changed since it was read.
 func (l *serving) patchStatus(ctx context.Context, object client.Object, set func(now client.Object) (changed bool, news []status.News)) error {
 	now := object.DeepCopyObject().(client.Object)
 	changed, news := set(now)

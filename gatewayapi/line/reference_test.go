@@ -126,7 +126,8 @@ func (r *reference) admits(set *gatewayv1.ListenerSet) bool {
 	return allowed != nil && r.isIn(*allowed.Namespaces.From, allowed.Namespaces.Selector, r.gateway.Namespace, set.Namespace)
 }
 
-// isServed is true for a listener of TCP or UDP whose number no listener has that comes first, or that is in the same object.
+// isServed is true for a listener of TCP or UDP that may carry routes, unless another listener has its number and comes first or is in the same
+// object.
 func (r *reference) isServed(l *refListener) bool {
 	if r.carries(l) == "" {
 		return false
@@ -214,7 +215,7 @@ func (r *reference) backends(l *refListener) map[string]int32 {
 	return all
 }
 
-// portOf is the port that a backend means; false if there is none, or no grant for it.
+// portOf returns the Service's port that a backend names; false if there is none, or no grant for it.
 func (r *reference) portOf(route *refRoute, ref *gatewayv1.BackendRef) (string, bool) {
 	key := types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.object.GetNamespace()))), Name: string(ref.Name)}
 	svc := gatewaytest.Get[*corev1.Service](r.Shelf, key.Namespace, key.Name)

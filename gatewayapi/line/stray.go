@@ -52,7 +52,8 @@ func (l *serving) reconcileStray(ctx context.Context, request reconcile.Request)
 	return reconcile.Result{}, err
 }
 
-// isGone is true for a parent that doesn't exist, or that is another controller's. One whose GatewayClass is missing isn't gone.
+// isGone is true for a parent that doesn't exist, or that is another controller's. A parent isn't gone if its GatewayClass is missing, or if this
+// process doesn't serve its namespace.
 func (l *serving) isGone(ctx context.Context, route *read.Route, ref *gatewayv1.ParentReference) (bool, error) {
 	kind, key := read.ParentOf(route, ref)
 	if kind == "ListenerSet" {

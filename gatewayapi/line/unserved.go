@@ -35,7 +35,7 @@ func (l *serving) reportUnserved(ctx context.Context, key types.NamespacedName) 
 		Refused: &read.Refusal{Reason: string(plan.MuxNotServed), Message: l.textUnserved(key)}})
 }
 
-// mayReport is true for a Gateway whose status nobody has written, or only this reconciler as an unserved one's.
+// mayReport is true for a Gateway without a verdict in its status, or with MuxNotServed from this reconciler.
 func (o *Options) mayReport(gateway *gatewayv1.Gateway) bool {
 	said := meta.FindStatusCondition(gateway.Status.Conditions, string(gatewayv1.GatewayConditionAccepted))
 	return said == nil || said.Status == metav1.ConditionUnknown || said.Reason == string(plan.MuxNotServed) && strings.HasPrefix(said.Message, o.textServer())

@@ -56,7 +56,7 @@ func (u *unserved) gateway() *gatewayv1.Gateway {
 	return gatewaytest.Get[*gatewayv1.Gateway](u.api.Shelf, "shop", "edge")
 }
 
-// accepted is the message of the condition Accepted, after its status and reason.
+// accepted returns status, reason and message of the condition Accepted.
 func (u *unserved) accepted() string {
 	c := meta.FindStatusCondition(u.gateway().Status.Conditions, "Accepted")
 	if c == nil {

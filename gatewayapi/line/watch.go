@@ -34,7 +34,7 @@ const (
 // quiet is how long a pass waits for more changes.
 const quiet = 20 * time.Millisecond
 
-// parentKey is a parent as the index has it, and parseParent reads it.
+// parentKey returns the text that stands for a parent in the index. parseParent parses it.
 func parentKey(kind string, key types.NamespacedName) string { return kind + "/" + key.String() }
 
 func parseParent(text string) (kind string, key types.NamespacedName) {
@@ -131,7 +131,7 @@ func (l *serving) index(ctx context.Context, indexer client.FieldIndexer) error 
 	})
 }
 
-// fill tells the board once every served Gateway was posted.
+// fill tells the board once it has the listeners of every served Gateway.
 func (l *serving) fill(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if done, err := l.isFull(ctx); done && err == nil {
@@ -206,7 +206,7 @@ func (l *serving) gatewaysOfParents(ctx context.Context, parents []string) (gate
 		if kind == "ListenerSet" {
 			var set gatewayv1.ListenerSet
 			if l.cache.Get(ctx, key, &set, client.UnsafeDisableDeepCopy) != nil {
-				continue // its own event wakes its Gateway
+				continue // the event of the ListenerSet itself wakes the Gateway
 			}
 			key = read.GatewayOfSet(&set)
 		}

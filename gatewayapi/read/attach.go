@@ -12,7 +12,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// UnequalWeights is a route whose backends have different weights.
+// UnequalWeights is the reason for refusing a route whose backends have different weights.
 const UnequalWeights = "UnequalWeights"
 
 // attach finds the listeners of each route, and the route that each listener carries.
@@ -57,7 +57,7 @@ func (s *Served) IsAbout(route *Route, ref *gatewayv1.ParentReference) bool {
 		kind == "ListenerSet" && slices.ContainsFunc(s.Sets, func(set *gatewayv1.ListenerSet) bool { return key == keyOf(set) })
 }
 
-// ParentOf returns the kind and the name in a parentRef. The kind is empty if it isn't of the Gateway API.
+// ParentOf returns the kind and the name in a parentRef. The kind is empty if the parent isn't of the Gateway API.
 func ParentOf(route *Route, ref *gatewayv1.ParentReference) (kind string, key types.NamespacedName) {
 	if ref.Group != nil && *ref.Group != gatewayv1.GroupName {
 		return "", key
@@ -70,7 +70,7 @@ func keyOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// listenersFor returns the listeners that a parentRef selects and that let the route attach.
+// listenersFor returns the listeners that a parentRef selects and that let the route attach, or why there are none.
 func (s *Served) listenersFor(route *Route, ref *gatewayv1.ParentReference) ([]int, *Refusal) {
 	kind, key := ParentOf(route, ref)
 	var selected, allowed []int
@@ -164,7 +164,7 @@ func (s *Served) BackendsOf(route *Route) (backends []Backend, unresolved *Refus
 	return backends, unresolved
 }
 
-// withBackend adds a backend. One that is there already has both weights.
+// withBackend adds a backend to a list. If the list has the backend already, the weights are added up.
 func withBackend(all []Backend, one Backend) []Backend {
 	for i := range all {
 		if all[i].Service == one.Service && all[i].PortName == one.PortName {

@@ -20,7 +20,7 @@ func ControllerName(keys *validation.Keys) gatewayv1.GatewayController {
 	return gatewayv1.GatewayController(prefix + "/gateway")
 }
 
-// Template is what the muxes of a GatewayClass are made from.
+// Template has the parts of a Service from which the muxes of a GatewayClass are made.
 type Template struct {
 	Labels, Annotations map[string]string
 	Spec                corev1.ServiceSpec

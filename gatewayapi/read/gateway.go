@@ -31,14 +31,14 @@ func GatewayOf(mux types.NamespacedName) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: mux.Namespace, Name: name}, is
 }
 
-// Listening is what listens on a number of a Gateway.
+// Listening is a number in use on a Gateway, and the name of its user.
 type Listening struct {
-	// Name is that of the claim if the allocator published the number; else the listener in words.
+	// Name is the claim's name if the allocator published the number; otherwise it names the listener in words.
 	Name string
 	Slot plan.Slot
 }
 
-// Asks is true for a Gateway whose owner lets numbers be given on it.
+// Asks is true for a Gateway with the annotation port-range: its owner lets routes get numbers on it.
 func Asks(l validation.Language, gateway *gatewayv1.Gateway) bool {
 	_, asks := gateway.Annotations[l.Keys().PortRange]
 	return asks
@@ -58,7 +58,7 @@ func Mux(l validation.Language, gateway *gatewayv1.Gateway, listening []Listenin
 	}
 	svc.Annotations[keys.Multiplexer] = "true"
 	if _, set := svc.Annotations[keys.AllocationConfigMap]; !set {
-		svc.Annotations[keys.AllocationConfigMap] = "gateway-" + gateway.Name + "-route-allocations" // not that of the mux that serves the Gateway
+		svc.Annotations[keys.AllocationConfigMap] = "gateway-" + gateway.Name + "-route-allocations" // the ledger of the Gateway's mux is another one
 	}
 	taken := map[plan.Slot]bool{}
 	for _, on := range listening {
@@ -67,7 +67,7 @@ func Mux(l validation.Language, gateway *gatewayv1.Gateway, listening []Listenin
 			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: on.Name, Port: on.Slot.Number, Protocol: on.Slot.Protocol})
 		}
 	}
-	if len(svc.Spec.Ports) == 0 { // plan would ask for it, since a Service needs a port
+	if len(svc.Spec.Ports) == 0 { // otherwise package plan would ask for a placeholder, since a Service needs a port
 		svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: validation.PlaceholderPort, Protocol: corev1.ProtocolTCP}}
 	}
 	for i := range gateway.Status.Addresses {

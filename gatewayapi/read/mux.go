@@ -20,7 +20,7 @@ func ownedBy(gateway *gatewayv1.Gateway) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: gatewayv1.GroupVersion.String(), Kind: "Gateway", Name: gateway.Name, UID: gateway.UID, Controller: ptr.To(true)}}
 }
 
-// request asks for the address that a Gateway wants.
+// request writes the address that a Gateway asks for into its mux.
 func request(l validation.Language, gateway *gatewayv1.Gateway, svc *corev1.Service) *Refusal {
 	keys := l.Keys()
 	for i, address := range gateway.Spec.Addresses {
@@ -39,8 +39,8 @@ func request(l validation.Language, gateway *gatewayv1.Gateway, svc *corev1.Serv
 	return nil
 }
 
-// OtherAddress is the reason why a Gateway can't get the address that it asks for: its mux is there, and was made with another one. The reconciler
-// writes no spec of a Service but ports. A mux on a pool of gateways has the address in an annotation.
+// OtherAddress returns why a Gateway can't get the address that it asks for: its mux was made with another one, and of a Service's spec, the
+// reconciler writes only ports. It returns nil for a mux on a pool of gateways, which has the address in an annotation.
 func OtherAddress(l validation.Language, gateway *gatewayv1.Gateway, mux *corev1.Service) *Refusal {
 	_, onPool := l.GatewayPool(ptr.Deref(mux.Spec.LoadBalancerClass, ""))
 	for _, address := range gateway.Spec.Addresses {
@@ -52,8 +52,8 @@ func OtherAddress(l validation.Language, gateway *gatewayv1.Gateway, mux *corev1
 	return nil
 }
 
-// allowedNamespaces says whose Services may attach to a Gateway's mux: those of every namespace if it admits ListenerSets of every namespace,
-// and otherwise those of its own.
+// allowedNamespaces returns the namespaces whose Services may attach to a Gateway's mux: every namespace if the Gateway admits ListenerSets of
+// every namespace, and otherwise its own.
 func allowedNamespaces(gateway *gatewayv1.Gateway) string {
 	if allowed := gateway.Spec.AllowedListeners; allowed != nil && allowed.Namespaces != nil && ptr.Deref(allowed.Namespaces.From, "") == gatewayv1.NamespacesFromAll {
 		return "*"

@@ -31,7 +31,8 @@ func Numbers(keys *validation.Keys, gateway *gatewayv1.Gateway, sets []*gatewayv
 	return append(append(ours, ListenersOf(gateway)...), others...)
 }
 
-// ClaimName returns the name of the claim for which a ListenerSet was made. It is empty if a tenant wrote one like that of a listener there.
+// ClaimName returns the name of the claim for which a ListenerSet was made. It is empty if a tenant wrote text with a space there: only names of
+// listeners in Listening have spaces.
 func ClaimName(keys *validation.Keys, set *gatewayv1.ListenerSet) string {
 	name := set.Annotations[keys.PortName]
 	if strings.Contains(name, " ") {

@@ -73,7 +73,7 @@ func (r *Route) backendPort() int32 {
 	return 1
 }
 
-// Protocol is the one that the route's kind carries.
+// Protocol is the protocol of the route's kind.
 func (r *Route) Protocol() corev1.Protocol {
 	if r.Kind == UDPRoute {
 		return corev1.ProtocolUDP
@@ -122,7 +122,7 @@ func Controller(keys *validation.Keys) gatewayv1.GatewayController {
 	return gatewayv1.GatewayController(prefix + "/allocator")
 }
 
-// Said returns what the allocator wrote into the route's status; nil if nothing.
+// Said returns the allocator's entry in the route's status; nil without one.
 func (r *Route) Said(keys *validation.Keys) *gatewayv1.RouteParentStatus {
 	at := slices.IndexFunc(r.Status.Parents, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == Controller(keys) })
 	if at < 0 {

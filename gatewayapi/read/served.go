@@ -31,7 +31,7 @@ type Observed struct {
 	Routes []Route
 	// Namespaces are the labels of the namespaces of Sets and Routes.
 	Namespaces map[string]labels.Set
-	// Services are those that backends name, and Grants the ReferenceGrants of their namespaces.
+	// Services are the Services that backends name. Grants are the ReferenceGrants beside backends in other namespaces than their route.
 	Services map[types.NamespacedName]*corev1.Service
 	Grants   []*gatewayv1.ReferenceGrant
 }
@@ -136,7 +136,8 @@ func (s *Served) NotAdmittedListeners() (all []Listener) {
 	return all
 }
 
-// allow sets the kinds of routes that may attach: of those that the listener allows, the one that its protocol can carry.
+// allow sets Kinds to the kind of routes that the listener's protocol can carry, if allowedRoutes has this kind or none. Any other kind in
+// allowedRoutes is noted in Unresolved.
 func (l *Listener) allow(kind string) {
 	supported := gatewayv1.RouteGroupKind{Group: new(gatewayv1.Group), Kind: gatewayv1.Kind(kind)}
 	*supported.Group = gatewayv1.GroupName
@@ -229,7 +230,7 @@ func (s *Served) Claimants() []plan.ObservedChannel {
 
 func portName(slot plan.Slot) string { return strings.ToLower(string(slot.Protocol)) }
 
-// maxKey is the longest name of a claimant: it is a label's value on slices.
+// maxKey is the longest name of a claimant: slices have the name as the value of a label.
 const maxKey = 63
 
 // ListenerOfGateway names a Gateway's own listener among claimants.

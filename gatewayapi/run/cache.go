@@ -11,7 +11,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// cacheOptions keep of ledgers the names, and of Services what backends and muxes need.
+// cacheOptions make the cache drop fields that nobody reads: it keeps the names of ledgers and of their muxes, and Services as TrimService leaves
+// them.
 func cacheOptions(language validation.Language, namespaces []string) cache.Options {
 	served := map[string]cache.Config{} // if empty, all
 	for _, namespace := range namespaces {
@@ -36,7 +37,7 @@ func cacheOptions(language validation.Language, namespaces []string) cache.Optio
 	}
 }
 
-// TrimService keeps a Service's ports, and of a mux also its metadata and address.
+// TrimService keeps a Service's ports. Of the mux of a Gateway, it keeps all but managedFields.
 func TrimService(svc *corev1.Service, language *validation.Language) {
 	svc.ManagedFields = nil
 	if svc.Labels[language.Keys().Managed] == "true" {

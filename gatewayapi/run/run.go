@@ -113,7 +113,7 @@ func served(ctx context.Context, client discovery.DiscoveryInterface) (Kinds, er
 	return found, ctx.Err()
 }
 
-// errOther ends a run because the API server serves other kinds by now.
+// errOther ends a run because the API server serves other kinds than when the run began.
 var errOther = errors.New("the API server serves other kinds of the Gateway API than before")
 
 // run runs the features that can work with these kinds, until the context ends, or until other kinds are served.
@@ -130,7 +130,7 @@ func (r *Runner) run(ctx context.Context, log logr.Logger, client discovery.Disc
 		Scheme: types, Logger: log, Cache: cacheOptions(r.Language, r.Namespaces),
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(with), nil },
 		Metrics:        metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, // it may run again in this process
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, // a later run in this process has controllers of the same names
 	})
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (r *Runner) run(ctx context.Context, log logr.Logger, client discovery.Disc
 	return nil
 }
 
-// watchKinds returns errOther once other kinds are served. An API server that doesn't answer tells nothing.
+// watchKinds returns errOther once other kinds are served. If the API server doesn't answer, it goes on watching.
 func (r *Runner) watchKinds(ctx context.Context, client discovery.DiscoveryInterface, with Kinds) error {
 	for {
 		select {

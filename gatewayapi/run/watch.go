@@ -14,7 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/controllers"
 )
 
-// Wakes starts passes over the objects that a change concerns, before and after the change. They wait for more changes first.
+// Wakes starts passes over the objects that a change concerns, before and after the change. Each pass waits for more changes first, for the time
+// quiet.
 func Wakes(quiet time.Duration, of func(context.Context, client.Object) []types.NamespacedName) handler.EventHandler {
 	return controllers.OnChange(func(ctx context.Context, q controllers.Queue, old, now client.Object) {
 		for _, object := range controllers.Differing(old, now) {

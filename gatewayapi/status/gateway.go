@@ -31,7 +31,7 @@ type Given struct {
 
 // Number is the decision of package plan about a listener's number.
 type Number struct {
-	// Refused is why the listener doesn't have it; empty if it does.
+	// Refused is why package plan refuses the number; empty if it doesn't.
 	Refused string
 	// Programmed is true once the mux has the port and an address. Until then, Pending is the reason in words.
 	Programmed bool
@@ -47,7 +47,7 @@ const (
 	resolved   = "ResolvedRefs"
 )
 
-// parentNotProgrammed is why a ListenerSet isn't Programmed. The specification has the reason, and its module no constant for it.
+// parentNotProgrammed is why a ListenerSet isn't Programmed. The specification has this reason, but its Go module has no constant for it.
 const parentNotProgrammed = "ParentNotProgrammed"
 
 // conditions collects conditions. Those that didn't change keep their time.
@@ -153,8 +153,8 @@ func (g *Given) withSaidAdvice(l *read.Listener, why string) string {
 	return why
 }
 
-// number is the decision about a listener's number. A process that starts has decided nothing: then the status tells, unless the Gateway or the
-// ListenerSet was edited since.
+// number is the decision about a listener's number. A process that starts has decided nothing yet. Then number reads the decision from the status,
+// unless the Gateway or the ListenerSet was edited since.
 func (g *Given) number(l *read.Listener) Number {
 	number := g.Numbers[l.Key]
 	if !number.Undecided {
@@ -195,7 +195,7 @@ func (g *Given) said(l *read.Listener) (conditions []metav1.Condition, generatio
 	return conditions, g.Served.Gateway.Generation
 }
 
-// listener are the conditions of a listener, and whether it is served.
+// listener returns the conditions of a listener, and whether it is served.
 func (g *Given) listener(l *read.Listener) ([]metav1.Condition, bool) {
 	c := g.conditions(g.said(l))
 	refused, number := g.refusedOf(l), g.number(l)

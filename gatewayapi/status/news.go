@@ -78,7 +78,7 @@ func newsOf(before, after []metav1.Condition, listeners []verdict) []News {
 	return append(all, grouped(listeners)...)
 }
 
-// refusalOf returns why a Gateway or a ListenerSet is refused as a whole; nil if it isn't. Refused listeners are told one by one.
+// refusalOf returns why a Gateway or a ListenerSet is refused as a whole; nil if it isn't. Listeners that are refused have news of their own.
 func refusalOf(conditions []metav1.Condition) *metav1.Condition {
 	if c := falseOf(conditions, accepted); c != nil && c.Reason != string(gatewayv1.GatewayReasonListenersNotValid) {
 		return c

@@ -57,7 +57,7 @@ func parentNews(before, after []metav1.Condition) []News {
 	return all
 }
 
-// olderOf returns the message of an accepted route whose listener carries an older one; empty if the route is carried.
+// olderOf returns the message of an accepted route whose listener carries an older route; otherwise empty.
 func olderOf(conditions []metav1.Condition) string {
 	if c := meta.FindStatusCondition(conditions, accepted); c != nil && c.Status == metav1.ConditionTrue {
 		return c.Message

@@ -40,8 +40,8 @@ func conditionsOf(parents []gatewayv1.RouteParentStatus, controller gatewayv1.Ga
 	return nil
 }
 
-// listeners returns the listeners in the order of precedence, and then those of ListenerSets that the Gateway doesn't admit. These have the conditions
-// of their ListenerSet, which has no other ones.
+// listeners returns the listeners in the order of precedence, and then those of ListenerSets that the Gateway doesn't admit. The latter get the
+// conditions of their ListenerSet, since its status has none of listeners.
 func listeners(s *read.Served, ofListener func(*read.Listener) []metav1.Condition, ofRoute func(*read.Attachment) []metav1.Condition) []claimants.Listener {
 	routes := make([][]claimants.Route, len(s.Listeners))
 	for i := range s.Attachments {
@@ -66,7 +66,7 @@ func listeners(s *read.Served, ofListener func(*read.Listener) []metav1.Conditio
 	return all
 }
 
-// selected returns the listeners to which a route attaches, or those that it names in vain.
+// selected returns the listeners to which a route attaches; if the route is refused, those that its parentRef selects.
 func selected(s *read.Served, a *read.Attachment) []int {
 	if a.Refused == nil {
 		return a.Listeners

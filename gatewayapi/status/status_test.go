@@ -109,7 +109,7 @@ func TestConditionsSayWhatBecameOfEachPart(t *testing.T) {
 	}
 }
 
-// A status that is written again keeps the times of what didn't change, so that nothing is written.
+// A status that is computed again keeps the times of conditions that didn't change, so that nothing is written.
 func TestWhatDoesNotChangeKeepsItsTime(t *testing.T) {
 	g := given(nil)
 	g.Served.Gateway.Status = g.Gateway()

@@ -56,7 +56,7 @@ func (o *options) run(ctx context.Context, env cli.Env) error {
 	return cli.Exit(report.exitCode())
 }
 
-// failed gives every error the exit code 1: 2 means changes.
+// failed gives every error the exit code 1, also a mistake in the command line: for this command, 2 means changes.
 func failed(err error) error {
 	if err == nil {
 		return nil

@@ -91,8 +91,8 @@ func (c *comparison) channel(key types.NamespacedName) Channel {
 	return changed
 }
 
-// reportsRefusal is true if a channel is refused and wasn't without the files, or if the files change what it asks for or gets. Another
-// message about a channel that stays refused is no change.
+// reportsRefusal is true for a channel that is refused with the files, if without them it doesn't exist, is accepted, is refused with another
+// Change, or asks for or gets something else. If only the message differs, that is no change.
 func (c *comparison) reportsRefusal(key types.NamespacedName) bool {
 	was, is := c.before.verdicts[key], c.after.verdicts[key]
 	if is == nil || is.Accepted || is.Reason == plan.Disabled && was != nil && was.Reason == plan.Disabled {
@@ -106,7 +106,7 @@ func (c *comparison) reportsRefusal(key types.NamespacedName) bool {
 	})
 }
 
-// wish is what a channel asks for: all that was parsed from its Service, without the object's versions and what the reconciler wrote.
+// wish returns the requests of a channel: all that was parsed from its Service, without the metadata and the ports that the reconciler recorded.
 func (s *side) wish(key types.NamespacedName) (wish validation.Channel) {
 	for i := range s.World.Channels {
 		if s.World.Channels[i].Key == key {

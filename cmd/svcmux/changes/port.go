@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// portsOf returns the ports of a channel: those of its spec with the manifests in their order, then those that go.
+// portsOf returns the ports of a channel: first those that its spec has with the manifests, in the order of the spec, then those that go.
 func (c *comparison) portsOf(key types.NamespacedName) []plan.PortID {
 	var all []plan.PortID
 	for _, verdict := range [...]*plan.Verdict{c.after.verdicts[key], c.before.verdicts[key]} {
@@ -36,7 +36,7 @@ func (c *comparison) port(id plan.PortID, refused bool) Port {
 	}
 	grant, waits := c.after.grants[id]
 	switch {
-	case waits && !c.inFiles[id.Channel] && grant == c.before.grants[id] && was.Span() == is.Span(): // it gets the number anyway
+	case waits && !c.inFiles[id.Channel] && grant == c.before.grants[id] && was.Span() == is.Span(): // it gets the number also without the files
 	case waits:
 		port.Change, port.After, port.AfterLast, port.InSeconds = Given, grant.numbers.First, grant.last(), secondsUntil(grant.at, c.prediction.after.Now)
 		port.Source = grant.source.String()

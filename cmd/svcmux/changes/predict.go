@@ -16,11 +16,11 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// prediction is a Report in the making.
+// prediction makes a Report.
 type prediction struct {
 	language      validation.Language
 	manifests     []*corev1.Service
-	problems      map[*corev1.Service][]validation.Problem // mistakes in manifests that no API server takes
+	problems      map[*corev1.Service][]validation.Problem // mistakes in manifests that an API server refuses
 	before, after *dryrun.Cluster
 	inFiles       map[types.NamespacedName]bool
 	muxes         map[types.NamespacedName]bool // those that the manifests can change
@@ -96,7 +96,7 @@ func (p *prediction) sortedMuxes() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(p.muxes), plan.CompareKeys)
 }
 
-// noteUnread notes the objects of each mux that the user may not read. The dry run writes ledgers, so it must come later.
+// noteUnread notes the objects of each mux that the user may not read. It must run before the dry run, which writes ledgers into the copy.
 func (p *prediction) noteUnread(world *look.World, now time.Time) error {
 	index := world.Index()
 	for mux := range p.muxes {

@@ -126,10 +126,10 @@ func shown(value string) string {
 	return cli.Shown(value)
 }
 
-// order is that of changes in a summary.
+// order returns the changes in the order of a summary.
 func order() []Change { return []Change{Given, Moved, Freed, Withdrawn, Waiting, Unknown, Refused} }
 
-// summary is one line about all.
+// summary returns one line about all changes.
 func (r *Report) summary() string {
 	var parts []string
 	for _, change := range order() {

@@ -1,5 +1,5 @@
-// Package cli has what the commands of svcmux share: streams, exit codes, colours, tables, progress, and words. What
-// needs a cluster is in package kube.
+// Package cli has the parts that all commands of svcmux share: streams, exit codes, colours, tables, progress, and
+// words. The parts that need a cluster are in package kube.
 package cli
 
 import (
@@ -18,7 +18,7 @@ type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
-	Now      func() time.Time // nil for the clock
+	Now      func() time.Time // nil for time.Now
 }
 
 // Time returns the time.
@@ -42,7 +42,7 @@ func width(to io.Writer) int {
 	return columns
 }
 
-// IsTerminal is true if a person sits at standard input and standard output.
+// IsTerminal is true if standard input and standard output are terminals.
 func (e Env) IsTerminal() bool {
 	in, isFile := e.In.(*os.File)
 	return isFile && term.IsTerminal(int(in.Fd())) && width(e.Out) > 0 //nolint:gosec // a file descriptor is a small number
@@ -59,7 +59,7 @@ type Paint struct{ on bool }
 // Bold is for headlines.
 func (p Paint) Bold(text string) string { return p.in("1", text) }
 
-// Yellow is for what a reader must look at.
+// Yellow is for text that needs attention.
 func (p Paint) Yellow(text string) string { return p.in("33", text) }
 
 func (p Paint) in(code, text string) string {

@@ -18,10 +18,10 @@ type Table struct {
 // Print writes the table, or nothing if it has no rows.
 func (t Table) Print(to io.Writer) error { return t.PrintFor(to, to) }
 
-// PrintFor writes the table into a buffer, as wide as the terminal allows that will show it.
+// PrintFor writes the table into a buffer that is shown on a terminal later. The table fits that terminal's width.
 func (t Table) PrintFor(terminal, to io.Writer) error { return t.PrintAt(to, width(terminal)) }
 
-// PrintAt prints for a terminal of that many columns; 0 is no terminal.
+// PrintAt prints the table for a terminal with that many columns; 0 means that there is no terminal.
 func (t Table) PrintAt(to io.Writer, columns int) error {
 	if len(t.Rows) == 0 {
 		return nil

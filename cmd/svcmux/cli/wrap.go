@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// leastWidth is the narrowest column that text is wrapped into: words would be torn into too many lines.
+// leastWidth is the narrowest column that text is wrapped into: a narrower one would have too many lines of one word.
 const leastWidth = 20
 
 // Wrap breaks text into lines of at most that many columns, 0 for any. All lines but the first begin with the indent.

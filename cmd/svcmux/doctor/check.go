@@ -20,7 +20,7 @@ const Schema = "svc-lb-mux/doctor/v1"
 // State is the result of a check.
 type State string
 
-// The results. Unknown is for what the user may not read.
+// The results. Unknown means that the check has no result, for example because the user lacks a right.
 const (
 	OK      State = "ok"
 	Warning State = "warning"
@@ -68,7 +68,7 @@ func (e *examination) add(name string, state State, message, wayOut string) {
 	e.checks = append(e.checks, Check{name, state, message, wayOut})
 }
 
-// failed adds a read that failed. The other checks go on.
+// failed adds the result Unknown for a read that failed. The other checks go on.
 func (e *examination) failed(name, object string, err error) {
 	if kube.IsForbidden(err) {
 		e.add(name, Unknown, "you may not read "+look.Unavailable(object, err), "ask for this right, or ask an administrator to run svcmux doctor")

@@ -85,7 +85,8 @@ func (e *examination) ciliumReplacesKubeProxy(namespace string) (replaces, known
 	return value == "true" || value == "strict", true // strict is the former name
 }
 
-// kubelets tells of a kube-proxy that no DaemonSet runs: it is a process or a static pod, usually of the kubelet's release.
+// kubelets judges by the release of the oldest kubelet, if no DaemonSet runs a known data plane: kube-proxy may be a process or a static pod,
+// usually of the kubelet's release.
 func (e *examination) kubelets() (State, string) {
 	const unseen = "no DaemonSet of a known data plane was found. kube-proxy may be a process or a static pod"
 	var nodes struct {

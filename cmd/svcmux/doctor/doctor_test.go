@@ -45,7 +45,7 @@ func TestGoldenDoctor(t *testing.T) {
 	}
 }
 
-// TestServerAndRights changes answers that the file of a world doesn't have.
+// TestServerAndRights changes answers of the API server that aren't in the file of a world.
 func TestServerAndRights(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*looktest.Server)

@@ -74,7 +74,7 @@ func leaseOf(d *appsv1.Deployment, container string) string {
 	return cmp.Or(flagOf(d, container, "--lease-name"), "svc-lb-mux-reconciler")
 }
 
-// slack is how many of its durations a Lease may be old: the clock of its holder isn't the one of this machine.
+// slack is how many lease durations may pass after a Lease is renewed: the clocks of its holder and of this machine differ.
 const slack = 2
 
 // lease checks that a reconciler leads, and a controller of gateways if there are gateways.

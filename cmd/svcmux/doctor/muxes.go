@@ -76,7 +76,7 @@ func wayOutOf(state string) string {
 	return "svcmux status tells more"
 }
 
-// troubled returns what the gateways' controller says is wrong.
+// troubled returns the trouble that the gateways' controller reports; "" if there is none.
 func troubled(c *sight.Carrier) string {
 	if trouble, is := c.Trouble(); is {
 		return trouble.Message

@@ -62,8 +62,8 @@ func IsDataPlane(name, image string) bool {
 	return is
 }
 
-// judge returns whether the data planes of a cluster honour ipMode. replaces asks Cilium's settings whether it handles Services though
-// kube-proxy runs.
+// judge returns whether the data planes of a cluster honour ipMode. replaces reads in Cilium's settings whether Cilium handles Services in place of
+// kube-proxy, which may run all the same.
 func judge(all []running, replaces func(namespace string) (replaces, known bool)) (State, string) {
 	find := func(kind plane) *running {
 		if i := slices.IndexFunc(all, func(r running) bool { return r.plane == kind }); i >= 0 {
@@ -94,7 +94,7 @@ func judge(all []running, replaces func(namespace string) (replaces, known bool)
 	return Unknown, "kube-proxy isn't run by a DaemonSet"
 }
 
-// since judges a data plane by its first release that honours ipMode, and a later one that doesn't.
+// since judges a data plane by its first release that honours ipMode. The release but is later, and doesn't honour it.
 func (r *running) since(first *version.Version, but string) (State, string) {
 	switch {
 	case r.release == nil:

@@ -118,7 +118,7 @@ func (e *examination) deniedOnMuxes(user string, rights []kube.Right) ([]string,
 	return all, nil
 }
 
-// muxNamespaces returns the namespaces of muxes, sorted. If there is no mux, it is the default one.
+// muxNamespaces returns the namespaces of muxes, sorted. If no mux exists or can be read, it returns the default mux namespace.
 func (e *examination) muxNamespaces() []string {
 	if e.unreadWorld != nil {
 		return []string{e.ask.Language.DefaultMuxNamespace()}

@@ -27,7 +27,7 @@ func Copy(w *look.World, now time.Time) *Cluster {
 	return &Cluster{&copied, now}
 }
 
-// Outcome is a mux after a reconcile. Settled is false if writes are left after many passes.
+// Outcome is a mux after a reconcile. Settled is false if writes or live reads are left after the bounds below.
 type Outcome struct {
 	*sight.Sight
 	Settled bool
@@ -66,7 +66,7 @@ func (c *Cluster) decide(mux types.NamespacedName) (*sight.Sight, error) {
 	world := &seen.World
 	world.Live, world.Confirmed = map[types.NamespacedName]plan.Liveness{}, map[types.NamespacedName]bool{}
 	for range maxReads {
-		// A Sight for onlookers trusts conditions more than its plan. They tell of the cluster before the manifests, so decide again.
+		// A Sight for onlookers trusts conditions more than its plan. The conditions are from before the manifests, so decide again.
 		seen.Plan = plan.Mux(*world, plan.Memory{})
 		for _, key := range seen.Plan.Confirm {
 			world.Confirmed[key], world.Live[key] = true, c.liveness(key)

@@ -89,7 +89,7 @@ func removable(last *corev1.Service, keys validation.Keys) []string {
 	return names
 }
 
-// mergedPorts returns the ports of a mux: those of the manifest, and those that no manifest had, which are channels'.
+// mergedPorts returns the ports of a mux: those of the manifest, and those of channels, which neither the manifest nor the last one has.
 func mergedPorts(old, manifest, last []corev1.ServicePort) []corev1.ServicePort {
 	find := func(ports []corev1.ServicePort, slot plan.Slot) int {
 		return slices.IndexFunc(ports, func(port corev1.ServicePort) bool { return plan.SlotOf(&port) == slot })

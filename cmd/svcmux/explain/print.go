@@ -17,7 +17,7 @@ type text struct {
 	wide    bool
 }
 
-// sign is what stands before a link.
+// sign returns the mark before a link.
 func sign(state string) string {
 	switch state {
 	case "ok":

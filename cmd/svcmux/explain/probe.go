@@ -43,7 +43,7 @@ func (o *options) try(ctx context.Context, c *view.Chain) {
 	}
 }
 
-// asked returns the ports of the chain's channel that have a number; of a chain about a number, that one alone.
+// asked returns the ports of the chain's channel that have a number. For a chain about a number, it returns only the port with that number.
 func asked(c *view.Chain) []view.Port {
 	if c.Channel == nil {
 		return nil

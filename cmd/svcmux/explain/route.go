@@ -41,7 +41,7 @@ func (o *options) inNamespace(argument, namespace string) error {
 	return nil
 }
 
-// routeChain reads a route, and returns what its status tells of it.
+// routeChain reads a route, and returns its chain, made from its status and that of its ListenerSets.
 func routeChain(ctx context.Context, cluster *kube.Cluster, language validation.Language, kind string, key types.NamespacedName) (view.Chain, error) {
 	object := read.NewRoute(kind)
 	path := fmt.Sprintf("/apis/%s/namespaces/%s/%ss/%s", gatewayv1.GroupVersion.String(), key.Namespace, strings.ToLower(kind), key.Name)
@@ -77,7 +77,8 @@ func parentSets(ctx context.Context, cluster *kube.Cluster, object read.Object) 
 	return sets
 }
 
-// portLinks say whether the ports are open that a parentRef means. If one is, the packets have a way, and another one that isn't is a warning.
+// portLinks returns a link for each listener that a parentRef names: is its port open? If at least one port is open, packets have a way. Then a
+// closed port is only a warning.
 func portLinks(set *gatewayv1.ListenerSet, ref *gatewayv1.ParentReference) (links []view.Link) {
 	for i := range set.Status.Listeners {
 		if listener := &set.Status.Listeners[i]; ref.SectionName == nil || *ref.SectionName == listener.Name {

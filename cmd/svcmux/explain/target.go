@@ -20,7 +20,8 @@ import (
 type target struct {
 	name   types.NamespacedName // without a namespace if the argument has none
 	number int32                // 0 for a Service or a listener
-	// listener is true for a listener, as the claimants of a mux name it, or for a ListenerSet, whose name its listeners begin with.
+	// listener is true if name is that of a listener among the claimants of a mux, or of a ListenerSet. Names of a ListenerSet's listeners begin with
+	// its name.
 	listener bool
 	// protocols are those that are asked for.
 	protocols []corev1.Protocol
@@ -60,7 +61,8 @@ func parse(argument string) (target, error) {
 	return target{}, cli.Usagef("%s: %s is no protocol: use TCP, UDP or SCTP", cli.Shown(argument), cli.Shown(protocol))
 }
 
-// complete adds to the question what the target needs. A tenant may read the namespace of the Service, if any.
+// complete adds to the question what the target needs. For a Service, the question's namespace becomes that of the Service: a tenant may not
+// read others.
 func (t *target) complete(ask *look.Ask) {
 	ask.Slices, ask.Gateways = true, true
 	if t.listener {
@@ -131,7 +133,7 @@ func (t *target) ofListener(index *look.Index, now time.Time) (chains []view.Cha
 	return nil, fmt.Errorf("no Gateway that is served here has the listener %s: svcmux ports lists those that have a number", t.name)
 }
 
-// inUse returns the protocols under which the number is in use, or the first one.
+// inUse returns the protocols under which the number is in use; if there is none, the first protocol that is asked for.
 func (t *target) inUse(seen *sight.Sight) []corev1.Protocol {
 	var used []corev1.Protocol
 	for _, line := range view.PortsOf(seen) {

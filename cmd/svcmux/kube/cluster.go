@@ -40,7 +40,7 @@ func connect(config *rest.Config, context, namespace string, warn io.Writer) (*C
 	utilruntime.Must(discoveryv1.AddToScheme(scheme))
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	if config.AcceptContentTypes == "" {
-		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON // a fraction of the time for large lists
+		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON // for large lists, a fraction of JSON's time
 	}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	c := &Cluster{Context: context, Server: config.Host, Namespace: namespace}
@@ -155,7 +155,7 @@ func (c *Cluster) Deployments(ctx context.Context, namespace, selector string) (
 	return all, err
 }
 
-// ProviderID returns the provider's ID of a node, such as aws:///eu-west-1a/i-0123; "" without nodes.
+// ProviderID returns the provider's ID of any one node, such as aws:///eu-west-1a/i-0123; "" without nodes.
 func (c *Cluster) ProviderID(ctx context.Context) (string, error) {
 	nodes := &corev1.NodeList{}
 	if err := c.core.Get().Resource("nodes").Param("limit", "1").Do(ctx).Into(nodes); err != nil {

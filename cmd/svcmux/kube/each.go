@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// EachService calls take with each Service, page by page, so that a caller can drop the rest. An empty namespace is all
-// namespaces. It returns the resource version from which a watch goes on.
+// EachService calls take with each Service, page by page. So a caller can drop Services that it doesn't need. An empty
+// namespace is all namespaces. EachService returns the resource version from which a watch goes on.
 func (c *Cluster) EachService(ctx context.Context, namespace string, take func(*corev1.Service)) (string, error) {
 	version := ""
 	err := read(ctx, c, c.core, "services", namespace, "", func() *corev1.ServiceList { return &corev1.ServiceList{} },
@@ -43,7 +43,7 @@ func (c *Cluster) EachSlice(ctx context.Context, namespace, selector string, tak
 	return version, err
 }
 
-// ConfigMap reads one ConfigMap. It is nil if it doesn't exist.
+// ConfigMap reads one ConfigMap. The result is nil if it doesn't exist.
 func (c *Cluster) ConfigMap(ctx context.Context, key types.NamespacedName) (*corev1.ConfigMap, error) {
 	cm := &corev1.ConfigMap{}
 	err := c.core.Get().Resource("configmaps").Namespace(key.Namespace).Name(key.Name).Do(ctx).Into(cm)

@@ -21,7 +21,7 @@ func (c *Cluster) JSONList(ctx context.Context, path, label string, into any) (b
 	return c.parsed(path, request.SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx), into)
 }
 
-// JSONPages calls add with each page of a list of all namespaces. It returns false if the kind doesn't exist.
+// JSONPages calls add with each page of the list at a path. It returns false if the kind doesn't exist.
 func JSONPages[T any](ctx context.Context, c *Cluster, path string, add func(items []T)) (bool, error) {
 	rest := ""
 	for {
@@ -62,7 +62,7 @@ func (c *Cluster) May(ctx context.Context, user string, right Right) (bool, erro
 	return review.Status.Allowed, err
 }
 
-// Right is a right in a namespace, or in all if that is empty.
+// Right is a right in a namespace, or in all namespaces if Namespace is empty.
 type Right struct {
 	Verb        string `json:"verb"`
 	Group       string `json:"group"`

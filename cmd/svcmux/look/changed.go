@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// changed returns the rows that differ from the last ones in what a format shows, and all rows by their keys.
+// changed returns the rows whose contents in a format differ from the last ones, and the contents of all rows by key.
 func (l *List) changed(last map[string]string, format string) (rows []Row, now map[string]string, err error) {
 	now = map[string]string{}
 	for _, row := range l.Rows {
@@ -21,7 +21,7 @@ func (l *List) changed(last map[string]string, format string) (rows []Row, now m
 	return rows, now, nil
 }
 
-// steady returns a row's contents without what changes with time alone.
+// steady returns a row's contents in a format, without the parts that change with time alone.
 func (l *List) steady(row *Row, format string) (string, error) {
 	if format == "json" || format == "yaml" {
 		item := row.Item
@@ -38,7 +38,7 @@ func (l *List) steady(row *Row, format string) (string, error) {
 	return strings.Join(cells, "\t"), nil
 }
 
-// SteadyCell returns a cell without what changes with time alone: ages, and the rest of a grace.
+// SteadyCell returns a cell without the parts that change with time alone: ages, and the rest of a grace.
 func SteadyCell(column, cell string) string {
 	switch {
 	case column == "SINCE" || column == "FULL":

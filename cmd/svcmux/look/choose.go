@@ -52,8 +52,8 @@ func (x *Index) isOf(mux types.NamespacedName, f *Flags) bool {
 	return false
 }
 
-// One returns the mux of a name. Without a namespace, that is the one in the namespace of -n, or else of the context, or else the only one
-// of this name.
+// One returns the mux of a name. If the name has no namespace, One looks in the namespace of -n, without -n in the context's, and then for the
+// only mux of this name.
 func (x *Index) One(name types.NamespacedName, given, usual string) (types.NamespacedName, error) {
 	var alike []types.NamespacedName
 	for _, mux := range x.Muxes() {

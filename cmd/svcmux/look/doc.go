@@ -2,8 +2,8 @@
 //
 //	run.go       reads and prints, for commands that list
 //	flags.go     flags that these commands have            settings.go  the prefix and the default namespace of muxes
-//	read.go      reads with the user's rights              watch.go     changes of it
-//	world.go     the objects that were read; an archive could fill it, too
+//	read.go      reads with the user's rights              watch.go     watches for changes
+//	world.go     the objects that were read, in whatever way
 //	index.go     a sight of each mux                       choose.go    which muxes are shown
 //	output.go    tables, JSON, YAML and names              changed.go   lines that a watch prints again
 //

@@ -15,7 +15,7 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// Index finds the objects of each mux in a World. It is made again after each change.
+// Index finds the objects of each mux in a World. After a change of the World, make a new Index.
 type Index struct {
 	*World
 	channels map[types.NamespacedName][]*corev1.Service // by mux
@@ -59,7 +59,7 @@ func (w *World) Index() *Index {
 	return x
 }
 
-// Muxes returns all muxes, and those that channels name, sorted.
+// Muxes returns the muxes that exist and those that channels name, sorted.
 func (x *Index) Muxes() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(x.muxes), plan.CompareKeys)
 }
@@ -74,7 +74,7 @@ func (x *Index) Sight(mux types.NamespacedName, now time.Time) (*sight.Sight, er
 	return sight.Of(sight.Question{Language: x.Language, Mux: mux, Now: now, Onlooker: true}, &source{x, mux})
 }
 
-// source is what a sight of one mux is made from.
+// source has the objects for the sight of one mux.
 type source struct {
 	*Index
 	mux types.NamespacedName
@@ -128,7 +128,7 @@ func (s *source) Ledger(mux *plan.ObservedMux) (plan.Reading, error) {
 	return codec.InForce(ask, inForce, before), nil
 }
 
-// RefusedSlices knows nothing: the channel's condition tells it.
+// RefusedSlices returns nothing: the condition of the channel tells whether its slices are refused.
 func (*source) RefusedSlices(types.NamespacedName) string { return "" }
 
 func unreadable(why string) error {

@@ -14,7 +14,7 @@ import (
 // Row is one line of a list, in all formats.
 type Row struct {
 	Name   string   // for -o name
-	Key    string   // finds the row again in a watch; "" for its name
+	Key    string   // identifies the row in a watch; if empty, Name does
 	Cells  []string // for the table
 	Item   any      // for JSON and YAML
 	Steady any      // the item without fields that change with time alone; nil if it has none

@@ -20,12 +20,12 @@ import (
 // Ask says what a command needs of a cluster.
 type Ask struct {
 	Language validation.Language
-	// All is true if the user wants all namespaces or an error. Else only Namespace is read where not all may be.
+	// All is true if the user wants all namespaces or an error. If it is false, and the user may not read all namespaces, only Namespace is read.
 	All       bool
 	Namespace string
 	// Now returns the time: of the clock, or of the snapshot.
 	Now func() time.Time
-	// Slices is true if EndpointSlices are needed. Without them, only those are read that a lost ledger needs.
+	// Slices is true if EndpointSlices are needed. If it is false, only the EndpointSlices that help to rebuild a lost ledger are read.
 	Slices bool
 	// Gateways is true if the Leases of gateways are needed.
 	Gateways bool
@@ -38,7 +38,7 @@ type reading struct {
 	*World
 	ask     Ask
 	cluster *kube.Cluster
-	// versions are where watches begin.
+	// services and slices are the resource versions from which watches begin.
 	services, slices string
 }
 
@@ -73,7 +73,7 @@ func (r *reading) readServices(ctx context.Context) (err error) {
 	return err
 }
 
-// readMuxes reads the muxes that channels name, where lists don't have them.
+// readMuxes reads one by one the muxes that channels name, and the Services of Ask.Named, if the user may not list all Services.
 func (r *reading) readMuxes(ctx context.Context) error {
 	if r.Unread.Services == "" {
 		return nil

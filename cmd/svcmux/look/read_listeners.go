@@ -85,7 +85,7 @@ func (r *reading) readGatewayAPI(ctx context.Context) (*GatewayAPI, error) {
 			api.Namespaces[items[i].Name] = items[i].Labels
 		}
 	})
-	for _, err := range [...]error{sets, tcp, udp, namespaces} { // joined errors would hide that one is a refusal
+	for _, err := range [...]error{sets, tcp, udp, namespaces} { // one error alone: joined errors count as a refusal if one of them is
 		if err != nil {
 			return nil, err
 		}
@@ -100,8 +100,8 @@ func (api *GatewayAPI) Add(object gatewayread.Object) {
 	}
 }
 
-// PutListeners takes the listeners of a mux's Gateway, judged as the reconciler does. Their status says whether they have their
-// numbers.
+// PutListeners adds the listeners of a mux's Gateway, judged as the reconciler judges them. The statuses of Gateway and ListenerSets say whether
+// the listeners have their numbers.
 func (w *World) PutListeners(mux *corev1.Service, gateway *gatewayv1.Gateway, api *GatewayAPI) {
 	keys, key := w.Language.Keys(), types.NamespacedName{Namespace: gateway.Namespace, Name: gateway.Name}
 	_, onGateways := w.Language.GatewayPool(ptr.Deref(mux.Spec.LoadBalancerClass, ""))
@@ -127,7 +127,7 @@ func (w *World) PutListeners(mux *corev1.Service, gateway *gatewayv1.Gateway, ap
 	w.Listeners[observed.Mux] = all
 }
 
-// numberSaid returns what the reconciler said of a listener's number, in the conditions of channels.
+// numberSaid translates a listener's conditions about its number into the conditions of a channel.
 func numberSaid(keys *validation.Keys, written []metav1.Condition) (said []metav1.Condition) {
 	accepted := meta.FindStatusCondition(written, string(gatewayv1.ListenerConditionAccepted))
 	if accepted != nil && (accepted.Status == metav1.ConditionTrue || accepted.Reason == string(gatewayv1.ListenerReasonPortUnavailable)) {

@@ -29,7 +29,7 @@ func (r *reading) readSlices(ctx context.Context) (err error) {
 	return r.readOnMuxes(ctx, r.Index().Existing())
 }
 
-// readRecords reads our slices of muxes whose ledger doesn't tell everything: the plan rebuilds claims from them.
+// readRecords reads our slices of muxes whose ledger can't be used or has no claims: the plan rebuilds claims from these slices.
 func (r *reading) readRecords(ctx context.Context) error {
 	x := r.Index()
 	var lost []types.NamespacedName
@@ -65,7 +65,7 @@ func (r *reading) readOnMuxes(ctx context.Context, muxes []types.NamespacedName)
 	return nil
 }
 
-// readable notes a namespace whose slices were read. A lack of rights isn't an error: it stays noted as unread.
+// readable notes a namespace whose slices were read. A lack of rights isn't an error: the namespace stays unread.
 func (r *reading) readable(namespace string, err error) error {
 	if kube.IsForbidden(err) {
 		return nil

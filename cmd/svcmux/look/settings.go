@@ -53,7 +53,8 @@ func languageOf(s settings) (validation.Language, error) {
 	return language, nil
 }
 
-// choose returns the settings with a prefix, or else those of the default prefix, or else the first.
+// choose returns the settings with a prefix, or else those with the default prefix. If neither exists, it returns no settings for a given prefix,
+// and the first ones without a prefix.
 func choose(found []settings, prefix string) settings {
 	for _, wanted := range [...]string{prefix, validation.DefaultPrefix} {
 		if i := slices.IndexFunc(found, func(s settings) bool { return s.prefix == wanted }); i >= 0 {
@@ -88,7 +89,8 @@ func settingsOf(deployments []*appsv1.Deployment) []settings {
 	return found
 }
 
-// set takes a flag or a variable of the reconciler. Flags come last, as they count more.
+// set takes a flag or a variable of the reconciler. Flags come last, as they count more. Wrong prefixes of external-dns don't count: with them, a
+// reconciler doesn't start.
 func (s *settings) set(name, value string) {
 	switch {
 	case value == "":
@@ -96,7 +98,7 @@ func (s *settings) set(name, value string) {
 		s.prefix = value
 	case name == "--default-mux-namespace" || name == "DEFAULT_MUX_NAMESPACE":
 		s.muxNamespace = value
-	case (name == "--external-dns-prefixes" || name == "EXTERNAL_DNS_PREFIXES") && flags.ExternalDNS(name, value) == nil: // else it doesn't start
+	case (name == "--external-dns-prefixes" || name == "EXTERNAL_DNS_PREFIXES") && flags.ExternalDNS(name, value) == nil: // else they are wrong
 		s.externalDNS = value
 	}
 }

@@ -144,7 +144,7 @@ func keepOn(ctx context.Context, from, namespace string, take func(watch.Event),
 	}
 }
 
-// put takes a change.
+// put applies a change to the world.
 func (r *reading) put(change watch.Event) {
 	switch object := change.Object.(type) {
 	case *corev1.Service:

@@ -11,7 +11,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 )
 
-// watched is what a watch has printed.
+// watched has the rows and column widths that a watch has printed.
 type watched struct {
 	env    cli.Env
 	format string

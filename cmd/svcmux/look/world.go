@@ -41,7 +41,7 @@ type Unread struct {
 	// Slices is about EndpointSlices of other namespaces than those of SlicesIn, if that isn't nil.
 	Slices   string
 	SlicesIn map[string]bool
-	// NoSlices is true if no command needs EndpointSlices, so that they weren't read.
+	// NoSlices is true if the command needs no EndpointSlices, so that they weren't read.
 	NoSlices bool
 	// Listeners is about the listeners of Gateways of the Gateway API.
 	Listeners string
@@ -72,7 +72,7 @@ func (w *World) PutService(svc *corev1.Service) {
 		return
 	}
 	if !kind.Mux() {
-		svc.ManagedFields, svc.Labels = nil, nil // a mux's tell of the placeholder, and -l selects by labels
+		svc.ManagedFields, svc.Labels = nil, nil // a mux keeps both: for the declared placeholder, and for -l
 		svc.Spec.Selector = nil
 	}
 	w.Services[key] = svc

@@ -66,7 +66,7 @@ spec:
 	}
 }
 
-// A Service in a file may have a policy without families, and one in an IPv6 Service's place must not become IPv4.
+// A Service in a file may have ipFamilyPolicy without ipFamilies. A channel beside an IPv6 Service must not become IPv4.
 func TestChannelHasTheIPFamiliesOfTheService(t *testing.T) {
 	lang, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {

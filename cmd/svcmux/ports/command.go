@@ -55,7 +55,7 @@ func List(f *look.Flags, world *look.World, ask look.Ask) (*look.List, error) {
 	return o.list(world, ask)
 }
 
-// list is the decision: the lines for a world.
+// list returns the lines for a world.
 func (o *options) list(world *look.World, ask look.Ask) (*look.List, error) {
 	index := world.Index()
 	muxes, err := index.Choose(&o.Flags, ask, o.mux)

@@ -55,7 +55,8 @@ func list(ctx context.Context, cluster *kube.Cluster, path string) error {
 	return err
 }
 
-// hasGatewayAPI is true if a cluster has the Gateway API. Without it, the API server refuses its kinds, too. A snapshot doesn't tell.
+// hasGatewayAPI is true if a cluster has the Gateway API. A refusal doesn't tell: the API server also refuses kinds that don't exist. It is false
+// for a snapshot, which doesn't tell either.
 func hasGatewayAPI(ctx context.Context, cluster *kube.Cluster) bool {
 	if !cluster.Taken.IsZero() {
 		return false

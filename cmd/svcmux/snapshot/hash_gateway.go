@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
 
-// hidden replaces words of other controllers, which may have any names in them.
+// hidden replaces messages of other controllers, which may contain any names.
 const hidden = "hidden"
 
 // namesIn returns the names in an object of the Gateway API: its own, and those that it refers to.

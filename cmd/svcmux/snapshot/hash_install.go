@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/doctor"
 )
 
-// deployment hashes names in a Deployment of the installation, whose own name stays. Prefixes of external-dns go, since they are DNS names.
+// deployment hashes names in a Deployment of the installation. Its own name stays. Prefixes of external-dns go, since they are DNS names.
 func (h *hashing) deployment(d *appsv1.Deployment) {
 	const namespaceFlag, prefixesFlag = "--default-mux-namespace=", "--external-dns-prefixes="
 	for key, value := range d.Labels {
@@ -38,7 +38,7 @@ func (h *hashing) deployment(d *appsv1.Deployment) {
 	}
 }
 
-// daemonSet hashes the names of a DaemonSet, unless its name tells which data plane it is.
+// daemonSet hashes the namespace of a DaemonSet, and its name unless only the name tells which data plane it is.
 func (h *hashing) daemonSet(set *appsv1.DaemonSet) {
 	pod := &set.Spec.Template.Spec
 	for i := range pod.Containers {

@@ -8,7 +8,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
-// lease hashes the Lease of a gateway, whose name is often that of a node. Its holder has the node's name, too.
+// lease hashes the names in the Lease of a gateway. A gateway often has the name of a node. The holder goes, since it contains that name, too.
 func (h *hashing) lease(found *coordinationv1.Lease) {
 	keys := h.language.Keys()
 	gateway, is := lease.Read(found, keys)

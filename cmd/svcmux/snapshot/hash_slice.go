@@ -8,7 +8,7 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// slice gives our slices the name that the reconciler gives them for the hashed channel.
+// slice hashes the names in an EndpointSlice. Ours then have the name that the reconciler would give them for the hashed channel.
 func (h *hashing) slice(slice *discoveryv1.EndpointSlice) {
 	keys := h.language.Keys()
 	carried, _ := muxslices.ChannelOfSlice(keys, slice)

@@ -149,8 +149,8 @@ func TestDoctorNeedsNoNamesOfTheInstallation(t *testing.T) {
 	}
 }
 
-// shape returns the lines of an output without names, sorted. A channel called withdrawn has the name of a word in its own condition, so that
-// the hash of the condition looks like a write to come.
+// shape returns the lines of an output without names, sorted. The channel withdrawn has as its name a word of its own condition. With hashes, this
+// word changes, and the condition looks as if a write were still to come.
 func shape(text string) []string {
 	name := regexp.MustCompile(`\b(?:svc-mux|x[0-9a-f-]{8,}|shop|chat|edge)/[a-z0-9-]+|\bedge-[0-9]|\bx[0-9a-f]{4}-[0-9a-f]{8}`)
 	var lines []string

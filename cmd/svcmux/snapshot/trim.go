@@ -98,8 +98,8 @@ func (t *trimming) slice(object archive.Object) archive.Object {
 	return fieldsOf(slice, object)
 }
 
-// configMap keeps the contents of ledgers and of ingress-nginx's TCP and UDP services. Of others, only the keys stay: a mux may name any
-// ConfigMap as its ledger.
+// configMap keeps the contents of ledgers and of ingress-nginx's TCP and UDP services, and Cilium's kube-proxy-replacement. Other values in such a
+// ConfigMap become empty: a mux may name any ConfigMap as its ledger. It returns nil for other ConfigMaps.
 func (t *trimming) configMap(object archive.Object) archive.Object {
 	cm := as[corev1.ConfigMap](object)
 	_, isLedger := t.world.ConfigMaps[types.NamespacedName{Namespace: cm.Namespace, Name: cm.Name}]

@@ -67,8 +67,8 @@ func servedGateways(language validation.Language, objects []archive.Object) map[
 // chosen are the objects of the Gateway API that a snapshot keeps, and the namespaces whose labels decide about them.
 type chosen map[objectKey]bool
 
-// choose returns the Gateways that are served here or that give numbers, their classes and ListenerSets, the routes that attach to them or ask for a number,
-// and the ReferenceGrants for these routes.
+// choose returns the Gateways that are served here or on which routes get numbers, their classes and ListenerSets, the routes that attach to them
+// or ask for a number, and the ReferenceGrants for these routes.
 func choose(language validation.Language, objects []archive.Object) chosen {
 	c := chosen{}
 	for gateway := range servedGateways(language, objects) {

@@ -21,7 +21,7 @@ type Item struct {
 	Accepted int `json:"accepted"` // channels
 	Refused  int `json:"refused"`
 	All      int `json:"all"`
-	// FullInSeconds is how long the mux has room at least; absent if nobody knows.
+	// FullInSeconds is how long the mux has room, at least; absent if that is unknown.
 	FullInSeconds *int64   `json:"fullInSeconds,omitempty"`
 	Unread        []string `json:"unread,omitempty"` // why parts couldn't be read
 	// refused are the channels that are refused, as NAMESPACE/NAME.

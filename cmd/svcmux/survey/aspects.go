@@ -25,7 +25,7 @@ const (
 	ipFamilies      = "ipFamilies"
 )
 
-// aspectsOf returns a Service's aspects, sorted by their names in the order of importance.
+// aspectsOf returns a Service's aspects: fields first, in the order of importance, then annotations, sorted by key.
 func (o *Options) aspectsOf(svc *corev1.Service) []aspect {
 	var all []aspect
 	add := func(what, value string) {

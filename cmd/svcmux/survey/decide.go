@@ -21,12 +21,12 @@ type Options struct {
 	MuxName      string
 	PerNamespace bool
 	Provider     string   // a key of the providers table, or "" to detect it by class and annotations
-	KeepNumbers  bool     // as many muxes as it takes for no number to change
+	KeepNumbers  bool     // more muxes, so that no number changes
 	GiveUp       []string // settings and annotations that Services can do without
 	Range        string   // the port-range of each mux
 }
 
-// Result is what could be shared.
+// Result is the proposal.
 type Result struct {
 	Before, After int // load balancers
 	Muxes         []Mux

@@ -22,7 +22,7 @@ func (o *Options) channelsOf(services []*corev1.Service) map[string][]*corev1.Se
 	return channels
 }
 
-// moved says that a channel has the pods and ports of a Service already, and what is left to do; "" if none has.
+// moved says that a channel has the pods and ports of a Service already, and what is left to do; "" if no channel has them.
 func moved(svc *corev1.Service, channels []*corev1.Service) string {
 	for _, channel := range channels {
 		if len(svc.Spec.Selector) > 0 && maps.Equal(svc.Spec.Selector, channel.Spec.Selector) && covers(channel, svc) {

@@ -14,7 +14,7 @@ import (
 // placeholderPort is the port that a mux declares because a Service needs one.
 const placeholderPort = 101
 
-// skeleton returns a mux with the load balancer of a Service, as far as its provider tells.
+// skeleton returns a mux with the class of a Service, and with its annotations that providers read to make a load balancer.
 func (o *Options) skeleton(svc *corev1.Service) *corev1.Service {
 	keys := o.Lang.Keys()
 	mux := &corev1.Service{

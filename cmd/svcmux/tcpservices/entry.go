@@ -37,7 +37,7 @@ type entry struct {
 // slot is a number on the mux, for messages.
 func (e entry) slot() string { return e.key + "/" + string(e.protocol) }
 
-// entriesOf returns the entries of a ConfigMap, sorted by number. An entry that ingress-nginx would skip has an error.
+// entriesOf returns the entries of a ConfigMap, sorted by number. bad has the entries that ingress-nginx would skip, and why.
 func entriesOf(config Config) (good []entry, bad []Left) {
 	keys := slices.SortedFunc(maps.Keys(config.Data), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) // 6379 comes before 06379

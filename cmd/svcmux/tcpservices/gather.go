@@ -90,8 +90,8 @@ func (f *flags) streams(configs []*corev1.ConfigMap) []Config {
 	return all
 }
 
-// protocolOf returns the protocol of a ConfigMap's entries, or "" for another ConfigMap. Names that the user gives
-// leave no room for guesses.
+// protocolOf returns the protocol of a ConfigMap's entries, or "" for another ConfigMap. If the user names ConfigMaps,
+// usual names don't count.
 func (f *flags) protocolOf(config *corev1.ConfigMap) corev1.Protocol {
 	key := config.Namespace + "/" + config.Name
 	switch {

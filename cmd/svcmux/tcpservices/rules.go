@@ -24,7 +24,7 @@ type rules struct {
 	opts  Options
 	mux   *validation.Mux    // nil if it isn't known
 	taken map[slotKey]string // the holder of each number of the mux
-	// protocol is that of the first entry, for muxes that carry one protocol.
+	// protocol is that of the first entry that gets its number, for muxes that carry one protocol.
 	protocol corev1.Protocol
 }
 

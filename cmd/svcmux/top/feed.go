@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/status"
 )
 
-// refresh is how often ages are computed again though nothing changes.
+// refresh is how often ages are computed again even if nothing changes.
 const refresh = 5 * time.Second
 
 // feed makes pages from the cluster.
@@ -53,7 +53,7 @@ func (f *feed) pages(w *look.World) update {
 	return now
 }
 
-// page returns a list as a page. A mistake becomes its message: the cluster may get a mux later.
+// page returns a list as a page. An error becomes the page's message, and doesn't end the program: the cluster may get a mux later.
 func (f *feed) page(w *look.World, list func(*look.Flags, *look.World, look.Ask) (*look.List, error)) page {
 	lines, err := list(f.flags, w, f.ask)
 	if err != nil {

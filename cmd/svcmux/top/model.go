@@ -12,7 +12,7 @@ import (
 type view struct {
 	column     int // by which the page is sorted
 	descending bool
-	first      int // row on the screen
+	first      int // the first row on the screen
 }
 
 // model is the state of the screen.

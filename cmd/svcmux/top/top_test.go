@@ -26,7 +26,7 @@ var rewrite = flag.Bool("update", false, "rewrite golden files")
 // session is a run of the command in a pseudo-terminal, and the screen that a person sees.
 type session struct {
 	t      *testing.T
-	keys   *os.File // what the person types goes here
+	keys   *os.File // for the keys that the person types
 	tty    *os.File
 	screen *vt.SafeEmulator
 	state  *term.State

@@ -44,7 +44,7 @@ func trafficRow(t *console.PortTraffic) look.Row {
 		strconv.FormatUint(t.Total.Connections, 10)}}
 }
 
-// amount writes small numbers with one more digit.
+// amount writes small numbers with one digit after the point.
 func amount(n float64) string {
 	const small = 10
 	if n < small {

@@ -53,7 +53,7 @@ func (o object) decode(into runtime.Object) (validation.Findings, error) {
 	return found, nil
 }
 
-// quoteAnnotations puts annotation values without quotes into quotes, so that the Service can be decoded and judged.
+// quoteAnnotations turns annotation values without quotes into text, so that the object can be decoded and judged.
 func (o object) quoteAnnotations() []validation.Problem {
 	meta, _ := o.fields["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)

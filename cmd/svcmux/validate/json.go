@@ -51,7 +51,7 @@ func (c *cutter) from(at int) int {
 	}
 }
 
-// fail records the error and returns the offset at which to continue, or -1. The offset is behind the error, so that
+// fail records the error and returns the offset at which to continue, or -1. The offset is after the error, so that
 // cutting ends.
 func (c *cutter) fail(began, end int, err error) int {
 	var syntax *json.SyntaxError

@@ -12,7 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// judge adds findings to the report for each Service, and each route that asks for a number: those of admission, and those that only files can have.
+// judge adds findings to the report: those of admission, and those that only files can have. It judges Services, objects that were probably meant
+// to be Services, and routes that ask for a number.
 type judge struct {
 	lang      validation.Language
 	namespace string // for objects without a namespace

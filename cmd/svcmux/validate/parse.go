@@ -22,10 +22,10 @@ type document struct {
 }
 
 // parse returns the documents of a chunk, and an error for each part that can't be read. A chunk that can't hold a
-// Service is only parsed as a tree.
+// Service or a route is only parsed as a tree.
 func parse(c chunk) ([]document, []error) { return parseKinds(c, mayHold) }
 
-// parseKinds does the same for the kinds that the caller looks for.
+// parseKinds is parse for the kinds that the caller looks for.
 func parseKinds(c chunk, mayHold func(kind string) bool) ([]document, []error) {
 	texts, broken := jsonTexts(c)
 	if len(texts) == 0 && len(broken) == 0 {
@@ -107,7 +107,8 @@ func parseTree(c chunk) (place, error) {
 	return place{node: node.Content[0], before: c.line - 1, line: c.line + node.Content[0].Line - 1}, nil
 }
 
-// mayHold looks at the kind. A merge key (<<) could bring one, so it counts, too.
+// mayHold is true if the document's kind may be one that the caller looks for. It is also true for a document with a merge key (<<), which could
+// bring the kind.
 func (p place) mayHold(may func(kind string) bool) bool {
 	if p.node == nil || p.node.Kind != yaml3.MappingNode {
 		return false

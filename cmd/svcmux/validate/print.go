@@ -37,8 +37,8 @@ func printText(rep *report, to io.Writer) error {
 	return err
 }
 
-// withField puts the field before the message, unless the message starts with it. Messages about an annotation start with its name without
-// the prefix, which the field has, too: it is left out.
+// withField puts the field before the message, unless the message starts with it. A message about an annotation starts with the annotation's name
+// without the prefix. withField leaves this name out, since the field contains it.
 func withField(f finding) string {
 	if f.Field == "" || strings.HasPrefix(f.Message, f.Field+":") {
 		return f.Message

@@ -119,7 +119,7 @@ func (r *report) summary() string {
 	return text
 }
 
-// services returns the counts of Services. An unreadable file may hold more, so it claims nothing about those.
+// services returns the counts of Services as text. Unreadable files may hold more, so the text then speaks of the readable part.
 func (r *report) services() string {
 	services := r.Muxes + r.Channels + r.Others + r.Unread
 	switch {

@@ -9,7 +9,7 @@ import (
 // Found are the releases that run in a cluster.
 type Found struct {
 	Webhook, Reconciler []string // releases
-	Skew                []string // sentences about those that aren't this program's
+	Skew                []string // sentences about releases other than this program's
 }
 
 // In returns the releases of Deployments, and how they differ from this program's.

@@ -38,7 +38,7 @@ type Cluster struct {
 }
 
 // The lines of a file that separate its parts. Documents change objects that exist, as a merge patch. The reconciler works after each
-// part. It doesn't see what comes after the line unattended.
+// part. It doesn't see the documents after the line unattended.
 const (
 	separator  = "\n---\n"
 	nextPart   = "\n# then\n"
@@ -68,7 +68,7 @@ func Load(t testing.TB, path string) *Cluster {
 	return c
 }
 
-// readPrefixes gives the reconciler here the prefixes of external-dns that its Deployment has.
+// readPrefixes gives the stand-in for the reconciler the prefixes of external-dns that the reconciler's Deployment has.
 func (c *Cluster) readPrefixes() {
 	c.t.Helper()
 	for _, d := range c.deployments() {
@@ -117,7 +117,7 @@ func textOf(value any) string {
 	return text
 }
 
-// merge is a JSON merge patch.
+// merge applies a JSON merge patch.
 func merge(into, patch map[string]any) {
 	for name, value := range patch {
 		inner, isMap := value.(map[string]any)

@@ -67,7 +67,7 @@ func (c *Cluster) reconcile() {
 	c.t.Fatal("the cluster doesn't come to rest")
 }
 
-// pass is one pass over a mux. It returns true if nothing was to do.
+// pass makes one pass over a mux. It returns true if there was nothing to do.
 func (c *Cluster) pass(mux types.NamespacedName) bool {
 	seen, err := c.World().Index().Sight(mux, c.now)
 	if err != nil {

@@ -25,13 +25,13 @@ type Server struct {
 	cluster *Cluster
 	// Forbidden are the resources that the user may not read, as resource for all namespaces, and resource/namespace for one.
 	Forbidden []string
-	// Minor is the minor version of Kubernetes. Denied is a right that the reconciler lacks, such as "list services", or the webhook, such as
-	// "webhook: list services". Excessive gives the reconciler rights that it never uses.
+	// Minor is the minor version of Kubernetes. Denied is a right that the reconciler lacks, such as "list services", or one that the webhook
+	// lacks, such as "webhook: list services". Excessive gives the reconciler rights that it never uses.
 	Minor     string
 	Denied    string
 	Excessive bool
 	codecs    serializer.CodecFactory
-	// Stream answers watches; nil without any.
+	// Stream answers watches; nil if there are no watches.
 	Stream func(w http.ResponseWriter, r *http.Request)
 }
 

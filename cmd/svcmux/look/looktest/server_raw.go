@@ -27,7 +27,7 @@ func isCustom(kind string) bool {
 	return kind == "Certificate" || kind == "PrometheusRule" || isOfGatewayAPI(kind)
 }
 
-// raw answers requests for kinds that this program reads as JSON. It is false for another kind.
+// raw answers requests for kinds that this program reads as JSON. For other kinds, it returns false.
 func (s *Server) raw(w http.ResponseWriter, r *http.Request, ask request) bool {
 	var answer any
 	switch kind := rawKinds(ask.resource); {
