@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Typos warns of typos that make a Service neither mux nor channel. It is for files: in a cluster, admission never sees
-// such a Service.
+// Typos warns of typos that make a Service neither mux nor channel. Admission never sees such a Service: svcmux and the
+// console ask for its typos.
 func (l Language) Typos(svc *corev1.Service) []Problem {
 	if l.prefix == "" {
 		return nil

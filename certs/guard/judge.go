@@ -70,7 +70,7 @@ func judgeEntry(r *known, entry *admissionregistrationv1.ValidatingWebhook, plac
 	if !trusts {
 		faults = append(faults, Fault{NoCABundle, r.String(), fmt.Sprintf("%s, webhook %s: clientConfig.caBundle has no certificate, "+
 			"so that no API server trusts the webhook: depending on certs.mode, cert-manager's cainjector, the leading reconciler, "+
-			"or the chart's webhook.caBundle must write it", r, entry.Name)})
+			"or the chart's value certs.provided.caBundle must provide it", r, entry.Name)})
 	}
 	switch {
 	case place == target{}:

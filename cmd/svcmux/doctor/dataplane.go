@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
 )
 
 const minorOfIPMode = 30 // ipMode is on by default since Kubernetes 1.30
@@ -32,15 +33,13 @@ func (e *examination) server() {
 	}
 }
 
-// daemonSets has the fields of DaemonSets that are checked.
-type daemonSets struct {
-	Items []struct {
-		Metadata struct{ Namespace, Name string }
-		Spec     struct {
-			Template struct {
-				Spec struct {
-					Containers []struct{ Image string }
-				}
+// daemonSet has the fields of a DaemonSet that are checked.
+type daemonSet struct {
+	Metadata struct{ Namespace, Name string }
+	Spec     struct {
+		Template struct {
+			Spec struct {
+				Containers []struct{ Image string }
 			}
 		}
 	}
@@ -48,18 +47,18 @@ type daemonSets struct {
 
 // dataPlane checks that the data plane of the nodes honours ipMode.
 func (e *examination) dataPlane() {
-	var all daemonSets
-	if _, err := e.cluster.JSON(e.ctx, "/apis/apps/v1/daemonsets", &all); err != nil {
-		e.failed("dataplane", "DaemonSets", err)
-		return
-	}
 	var running []running
-	for _, set := range all.Items {
-		for _, container := range set.Spec.Template.Spec.Containers {
-			if found, is := runningOf(set.Metadata.Namespace, set.Metadata.Name, container.Image); is {
-				running = append(running, found)
+	if _, err := kube.JSONPages(e.ctx, e.cluster, "/apis/apps/v1/daemonsets", func(sets []daemonSet) {
+		for _, set := range sets {
+			for _, container := range set.Spec.Template.Spec.Containers {
+				if found, is := runningOf(set.Metadata.Namespace, set.Metadata.Name, container.Image); is {
+					running = append(running, found)
+				}
 			}
 		}
+	}); err != nil {
+		e.failed("dataplane", "DaemonSets", err)
+		return
 	}
 	state, message := judge(running, e.ciliumReplacesKubeProxy)
 	if len(running) == 0 {
@@ -89,22 +88,21 @@ func (e *examination) ciliumReplacesKubeProxy(namespace string) (replaces, known
 // usually of the kubelet's release.
 func (e *examination) kubelets() (State, string) {
 	const unseen = "no DaemonSet of a known data plane was found. kube-proxy may be a process or a static pod"
-	var nodes struct {
-		Items []struct {
-			Status struct {
-				NodeInfo struct{ KubeletVersion string }
-			}
+	type node struct {
+		Status struct {
+			NodeInfo struct{ KubeletVersion string }
 		}
-	}
-	if _, err := e.cluster.JSON(e.ctx, "/api/v1/nodes", &nodes); err != nil {
-		return Unknown, unseen
 	}
 	var oldest *version.Version
-	for _, node := range nodes.Items {
-		release, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
-		if err == nil && (oldest == nil || release.LessThan(oldest)) {
-			oldest = release
+	if _, err := kube.JSONPages(e.ctx, e.cluster, "/api/v1/nodes", func(nodes []node) {
+		for _, node := range nodes {
+			release, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
+			if err == nil && (oldest == nil || release.LessThan(oldest)) {
+				oldest = release
+			}
 		}
+	}); err != nil {
+		return Unknown, unseen
 	}
 	switch {
 	case oldest == nil:

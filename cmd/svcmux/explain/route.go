@@ -80,8 +80,13 @@ func parentSets(ctx context.Context, cluster *kube.Cluster, object read.Object) 
 // portLinks returns a link for each listener that a parentRef names: is its port open? If at least one port is open, packets have a way. Then a
 // closed port is only a warning.
 func portLinks(set *gatewayv1.ListenerSet, ref *gatewayv1.ParentReference) (links []view.Link) {
+	numbers := map[gatewayv1.SectionName]gatewayv1.PortNumber{}
+	for _, entry := range set.Spec.Listeners {
+		numbers[entry.Name] = entry.Port
+	}
 	for i := range set.Status.Listeners {
-		if listener := &set.Status.Listeners[i]; ref.SectionName == nil || *ref.SectionName == listener.Name {
+		listener := &set.Status.Listeners[i]
+		if (ref.SectionName == nil || *ref.SectionName == listener.Name) && (ref.Port == nil || *ref.Port == numbers[listener.Name]) {
 			links = append(links, listenerLink(set, listener))
 		}
 	}

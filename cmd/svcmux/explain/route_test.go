@@ -96,19 +96,22 @@ func TestAChainOfARoute(t *testing.T) {
 func TestPortsOfAListenerSet(t *testing.T) {
 	set := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broker"}}
 	for name, status := range map[gatewayv1.SectionName]metav1.ConditionStatus{"open": metav1.ConditionTrue, "shut": metav1.ConditionFalse} {
+		set.Spec.Listeners = append(set.Spec.Listeners, gatewayv1.ListenerEntry{Name: name, Port: map[gatewayv1.SectionName]gatewayv1.PortNumber{"open": 9000, "shut": 9001}[name]})
 		set.Status.Listeners = append(set.Status.Listeners, gatewayv1.ListenerEntryStatus{Name: name,
 			Conditions: []metav1.Condition{{Type: "Accepted", Status: status}, {Type: "Programmed", Status: status}}})
 	}
 	for name, c := range map[string]struct {
 		section *gatewayv1.SectionName
+		port    *gatewayv1.PortNumber
 		want    []string
 	}{
-		"the open one": {ptr.To(gatewayv1.SectionName("open")), []string{"ok"}},
-		"the shut one": {ptr.To(gatewayv1.SectionName("shut")), []string{"bad"}},
-		"both":         {nil, []string{"ok", "warn"}},
+		"the open one":         {section: ptr.To(gatewayv1.SectionName("open")), want: []string{"ok"}},
+		"the shut one":         {section: ptr.To(gatewayv1.SectionName("shut")), want: []string{"bad"}},
+		"the shut one by port": {port: ptr.To(gatewayv1.PortNumber(9001)), want: []string{"bad"}},
+		"both":                 {want: []string{"ok", "warn"}},
 	} {
 		var states []string
-		for _, link := range portLinks(set, &gatewayv1.ParentReference{SectionName: c.section}) {
+		for _, link := range portLinks(set, &gatewayv1.ParentReference{SectionName: c.section, Port: c.port}) {
 			states = append(states, link.State)
 		}
 		if slices.Sort(states); !slices.Equal(states, c.want) {

@@ -116,7 +116,7 @@ func TestSettingsOfTheMuxAreApplied(t *testing.T) {
 	target.Spec.Ports = []corev1.ServicePort{{Name: "pg", Port: 5432}, {Name: "udp", Port: 5432, Protocol: corev1.ProtocolUDP}}
 	class := lang.FormatClass(types.NamespacedName{Namespace: "svc-mux", Name: "mux"})
 	channel := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "db", Name: "pg-mux", Annotations: map[string]string{prefix + "ports": "pg:5432->5432"}}}
-	channel.Spec.LoadBalancerClass, channel.Spec.Type = &class, corev1.ServiceTypeLoadBalancer
+	channel.Spec.LoadBalancerClass, channel.Spec.Type, channel.Spec.Ports = &class, corev1.ServiceTypeLoadBalancer, target.Spec.Ports[:1]
 	for name, tc := range map[string]struct {
 		annotations map[string]string
 		ports       []corev1.ServicePort
@@ -129,6 +129,11 @@ func TestSettingsOfTheMuxAreApplied(t *testing.T) {
 			want:  []string{"the number collides with port a1b2c3d of the mux svc-mux/mux: give one of them another number"},
 		},
 		"a number that the same channel has": {ports: []corev1.ServicePort{{Name: "a1b2c3d", Port: 5432}}, channel: channel},
+		"the same number under another protocol than the same channel's": {
+			ports:   []corev1.ServicePort{{Name: "a1b2c3d", Port: 5432}, {Name: "e4f5a6b", Port: 5432, Protocol: corev1.ProtocolUDP}},
+			channel: channel,
+			want:    []string{"the number collides with port e4f5a6b of the mux svc-mux/mux: give one of them another number"},
+		},
 		"a namespace that isn't allowed": {
 			annotations: map[string]string{prefix + "allowed-namespaces": "shop"},
 			want: []string{

@@ -53,10 +53,10 @@ func (r *rules) ownNumbers() {
 				continue
 			}
 			parsed, _ := r.opts.Lang.ParseChannel(channel)
-			for _, recorded := range parsed.Recorded {
-				if recorded.Public == e.number {
-					delete(r.taken, slotKey{e.number, e.protocol})
-				}
+			asks := func(port corev1.ServicePort) bool { return cmp.Or(port.Protocol, corev1.ProtocolTCP) == e.protocol }
+			has := func(recorded validation.PortMapping) bool { return recorded.Public == e.number }
+			if slices.ContainsFunc(parsed.Recorded, has) && slices.ContainsFunc(channel.Spec.Ports, asks) {
+				delete(r.taken, slotKey{e.number, e.protocol})
 			}
 		}
 	}
