@@ -10,9 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Channel predicts the result for a new or changed channel of this mux. before is nil if it was no channel of this mux.
-// Only what the change causes is predicted. With hide, the messages name no channels of other namespaces, and no other
-// namespaces that may attach.
+// Channel predicts the result for a new or changed channel of this mux. before is nil if the Service was no channel of this mux. Channel predicts
+// only what the change itself causes. With hide, the messages name no channels of other namespaces, and no other namespaces that may attach.
 func (o *Outlook) Channel(before *plan.ObservedChannel, after plan.ObservedChannel, hide bool) []Prediction {
 	if before != nil && before.Mux != after.Mux {
 		before = nil
@@ -25,7 +24,7 @@ func (o *Outlook) Channel(before *plan.ObservedChannel, after plan.ObservedChann
 		return names // refused for its problems, or withdrawn on purpose
 	}
 	switch now := o.try(&after); {
-	case now.IsRefused && now.Reason == plan.HostnameNotAllowed && len(names) > 0: // for one of these names
+	case now.IsRefused && now.Reason == plan.HostnameNotAllowed && len(names) > 0: // refused because of one of these names
 	case now.IsRefused:
 		names = append(names, o.refusal(before, &after, &now, hide)...)
 	case now.IsAccepted:
@@ -45,7 +44,8 @@ type outcome struct {
 	of plan.Judgement
 }
 
-// try decides about the channel after all others. Claims that it was about to get count only if it still asks for them.
+// try decides about the channel after all others. Claims that the channel was about to get don't count: the decision gives them again if the
+// channel still asks for them.
 func (o *Outlook) try(c *plan.ObservedChannel) outcome {
 	claims := slices.Clip(o.onMux)
 	for i := range o.coming {
@@ -102,7 +102,8 @@ func (o *Outlook) refusal(before, after *plan.ObservedChannel, now *outcome, hid
 	return []Prediction{predicted}
 }
 
-// refusedField returns the field that holds the refused request, and the name of its port, if it is one.
+// refusedField returns the field with the refused request, and the name of the port that makes the request; without such a port the name is
+// empty.
 func (o *Outlook) refusedField(c *plan.ObservedChannel, no *plan.RefusedPorts) (part, name string) {
 	external := "metadata.annotations[" + o.world.Keys.ExternalPorts + "]"
 	for i := range c.Ports {
@@ -178,7 +179,7 @@ func (o *Outlook) warnOfHostnames(before *plan.ObservedChannel, now *outcome) []
 	return predicted
 }
 
-// claimCount counts a channel's claims, and those with a picked number by protocol.
+// claimCount counts a channel's claims, and separately those with a picked number, by protocol.
 type claimCount struct {
 	all    int
 	picked map[corev1.Protocol]int

@@ -1,4 +1,4 @@
-// Package forecast predicts what the reconciler will decide about a change that isn't made yet. The webhook warns of it.
+// Package forecast predicts what the reconciler will decide about a change that isn't made yet. The webhook prints the predictions as warnings.
 package forecast
 
 import (
@@ -11,8 +11,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// A Prediction is the result of a change that isn't made yet. It is made from Services alone, which may be out of date:
-// neither the ledger nor our slices are known.
+// A Prediction is the result of a change that isn't made yet. It is made from Services alone, which may be out of date. Neither the ledger nor
+// our slices are known.
 //
 //	Survey(world) ──▶ Outlook   the holders of a mux's numbers, rebuilt as if the ledger were lost
 //	  .Channel                  a channel is created, or asks for something else
@@ -22,22 +22,22 @@ import (
 // An Outlook is made once for many questions, as long as no Service changes. The cost of a question depends on the
 // mux's ports, not on its channels.
 type Prediction struct {
-	// Problem is the reason, and what to do.
+	// Problem has the reason, and what to do.
 	validation.Problem
 	// Effect is the result for the channel if the change is made.
 	Effect string
-	// Proven is true if no ledger could lead to another result.
+	// Proven is true if the result is the same whatever the ledger says.
 	Proven bool
 }
 
 // Outlook is a mux as its Services show it.
 type Outlook struct {
 	world plan.World
-	// onMux are claims whose ports are on the mux. coming are claims that newcomers are about to get.
+	// onMux are claims whose ports are on the mux. coming are claims whose ports aren't there yet, such as those that newcomers are about to get.
 	onMux, coming []plan.Claim
 }
 
-// Survey makes the Outlook of a mux. Of the world it needs Now, Keys, Key, Mux and Channels.
+// Survey makes the Outlook of a mux. It needs the Now, Keys, Key, Mux and Channels of the world.
 func Survey(w plan.World) *Outlook {
 	w.Ledger = plan.Reading{Condition: plan.Missing}
 	judged := plan.Judge(w)

@@ -34,7 +34,7 @@ func keyOf(t testing.TB, text string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// sameText compares text with a golden file.
+// sameText compares a text with a golden file.
 func sameText(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {

@@ -10,10 +10,10 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// The messages of predictions; those of conditions are in package plan. Kubernetes shows 256 characters of a
-// warning, so the important part comes first, and lists are short.
+// These are the messages of predictions; those of conditions are in package plan. Kubernetes shows 256 characters of a warning, so the important
+// part comes first, and lists are short.
 
-// The effects of a refusal. A message begins with one.
+// The message of a refusal begins with one of these effects.
 
 func textNothing() string { return "it will get no port" }
 
@@ -74,7 +74,7 @@ func textDetached(mux *plan.ObservedMux, channels string) string {
 		channels, mux.Namespaces.Brief())
 }
 
-// textChannels reads "3 channels (app/a, app/b, ...)".
+// textChannels returns a text such as "3 channels (app/a, app/b, ...)".
 func textChannels(count int, shown []types.NamespacedName) string {
 	const names, room = 3, 90
 	text := make([]string, 0, names+1)

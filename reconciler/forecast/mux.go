@@ -10,8 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Deleted predicts the effect of the mux's deletion on its channels. With hide, channels in other namespaces than the
-// mux's are counted and not named; so below.
+// Deleted predicts the effect of the mux's deletion on its channels. With hide, channels in other namespaces than the mux's are counted and not
+// named. Dropped and Mux do the same.
 func (o *Outlook) Deleted(hide bool) []Prediction {
 	return o.predictGone("metadata.name", hide, textMuxGone)
 }
@@ -29,7 +29,7 @@ func (o *Outlook) predictGone(part string, hide bool, text func(types.Namespaced
 	return predict(MuxInUse, part, text(o.world.Key, o.named(carried, hide)))
 }
 
-// Mux predicts the effect of a change of the mux on its channels. Only what the change causes is predicted.
+// Mux predicts the effect of a change of the mux on its channels. It predicts only effects that the change itself causes.
 func (o *Outlook) Mux(before, after *plan.ObservedMux, hide bool) []Prediction {
 	if len(after.Problems) > 0 {
 		return nil // a mux with problems is frozen
@@ -73,7 +73,7 @@ func (o *Outlook) detached(before, after *plan.ObservedMux, hide bool) []Predict
 		textDetached(after, o.named(keys, hide)))
 }
 
-// narrowed warns if the change makes a cap or a range nearly used up.
+// narrowed warns if a cap or a range is nearly used up after the change, and wasn't before.
 func (o *Outlook) narrowed(before, after *plan.ObservedMux) []Prediction {
 	if before.Cap == after.Cap && before.Auto.Equal(after.Auto) {
 		return nil

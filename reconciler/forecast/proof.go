@@ -7,9 +7,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Which refusals are proven. In strict mode, the webhook denies a change whose refusal is proven. If the reconciler would
-// have accepted the change, that would be wrong. So a refusal isn't proven if the change didn't cause it, or if only the
-// ledger can tell.
+// In strict mode, the webhook denies a change whose refusal is proven. It mustn't deny a change that the reconciler would accept. So a refusal
+// isn't proven if the change didn't cause it, or if only the ledger can tell.
 
 // outcomeBefore returns the outcome for the channel as it was before; an empty one if it was no channel or was disabled.
 func (o *Outlook) outcomeBefore(before *plan.ObservedChannel) outcome {
@@ -32,10 +31,10 @@ func (o *Outlook) isProvenByPorts(c *plan.ObservedChannel, now *outcome) bool {
 	return bare.IsRefused && bare.Reason == now.Reason
 }
 
-// mayHold is true if the ledger may hold numbers for the channel that Services don't show. Then it isn't a newcomer,
-// and ranges and caps don't take its numbers away. The channel is disabled, or its ports annotation records other
-// numbers. Its owner may have written that annotation, too; the reconciler then refuses the channel. A number that is
-// on the mux for another channel isn't in the ledger for this one.
+// mayHold is true if the ledger may hold numbers for the channel that Services don't show: the channel was disabled, or its ports annotation
+// records other numbers than the mux has for it. Then it isn't a newcomer, and ranges and caps don't take its numbers away. But the channel's
+// owner may have written that annotation; then the reconciler refuses the channel. A port conflict proves the opposite: a number that is on the
+// mux for another channel isn't in the ledger for this one.
 func (o *Outlook) mayHold(before *plan.ObservedChannel, now *outcome) bool {
 	switch {
 	case before == nil || now.Reason == plan.NamespaceNotAllowed || now.Reason == validation.SourceRangesNotSupported || now.Reason == plan.MuxPortConflict:
@@ -54,8 +53,9 @@ func (o *Outlook) mayHold(before *plan.ObservedChannel, now *outcome) bool {
 	})
 }
 
-// asksNothingNew is true for a channel that was refused before and asks for nothing new that is refused: it had source ranges before,
-// or it needs no more ports or picked numbers, and its new requests alone would be granted.
+// asksNothingNew is true for a channel that was refused before, if its change asks for nothing more that is refused. The channel had source
+// ranges before. Or a limit refuses it, and it asks for no more ports than before. Or it asks for no more picked numbers, and its new requests
+// alone would be granted.
 func (o *Outlook) asksNothingNew(before, after *plan.ObservedChannel, was, now *outcome) bool {
 	switch {
 	case !was.IsRefused:
@@ -74,7 +74,7 @@ func (o *Outlook) asksNothingNew(before, after *plan.ObservedChannel, was, now *
 	return len(fresh.Ports) == 0 || !o.try(&fresh).IsRefused
 }
 
-// notAskedBefore returns the ports that ask for a number that no port asked for before, or for another picked number.
+// notAskedBefore returns the ports that ask for a number that no port asked for before, or for one more picked number.
 func notAskedBefore(before, after *plan.ObservedChannel) []validation.ChannelPort {
 	asked := map[plan.Span]int{}
 	for i := range before.Ports {

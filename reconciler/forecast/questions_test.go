@@ -18,29 +18,28 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// A question is a case of testdata: a state of the cluster, and a change.
+// A question is a case in testdata: a state of the cluster, and a change.
 type question struct {
 	Case string `json:"case"`
 
-	// The state. The mux has the ports of channels, and the ports of leaving channels, which were deleted a moment ago.
-	// Pending channels exist, and no pass has handled them.
+	// These are the state. The mux has the ports of Channels, and the ports of Leaving, which are channels that were deleted a moment ago. Pending
+	// channels exist, and no pass has handled them.
 	Mux      *muxText               `json:"mux"`
 	Channels map[string]channelText `json:"channels"`
 	Pending  map[string]channelText `json:"pending"`
 	Leaving  map[string]channelText `json:"leaving"`
 
-	// The change: one of these.
+	// These are the change. A case has one of them.
 	Create  map[string]channelText `json:"create"`
 	Update  map[string]channelText `json:"update"`
-	Becomes *muxText               `json:"becomes"` // the mux
-	Deleted bool                   `json:"deleted"` // the mux
-	Dropped bool                   `json:"dropped"` // the mux's annotation
+	Becomes *muxText               `json:"becomes"` // the mux after the change
+	Deleted bool                   `json:"deleted"` // the mux is deleted
+	Dropped bool                   `json:"dropped"` // the mux's annotation is removed
 
 	Hide bool `json:"hide"`
 }
 
-// muxText is a mux: annotations by their short names, and its own ports. The test adds the channels' ports, and removes
-// those in without.
+// muxText is a mux: annotations by their short names, and its own ports. The test adds the channels' ports, except those in Without.
 type muxText struct {
 	Annotations map[string]string `json:"annotations"`
 	Class       string            `json:"class"`
@@ -49,7 +48,7 @@ type muxText struct {
 	Deleting    bool              `json:"deleting"`
 }
 
-// channelText is a channel: "http:80 grpc:9090->auto dns:53/UDP->5353", or an object with ports and annotations.
+// channelText is a channel: a text such as "http:80 grpc:9090->auto dns:53/UDP->5353", or an object with ports and annotations.
 type channelText struct {
 	Ports       string            `json:"ports"`
 	Annotations map[string]string `json:"annotations"`
@@ -143,7 +142,7 @@ func channelsOf(t testing.TB, texts ...map[string]channelText) []plan.ObservedCh
 	return channels
 }
 
-// portsFor returns the channels' ports on the mux after its passes.
+// portsFor returns the ports that the mux has for channels after a pass.
 func (q *question) portsFor(t testing.TB) []corev1.ServicePort {
 	t.Helper()
 	own, _ := readPorts(t, q.Mux.Ports)

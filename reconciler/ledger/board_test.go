@@ -84,7 +84,8 @@ func TestBoardShowsWhatWasSet(t *testing.T) {
 	}
 }
 
-// TestANewTimeIsAChange although channel, number and name are the same; the same moment in another time zone isn't.
+// TestANewTimeIsAChange: a claim with another time is a change, even if channel, number and name are the same. The same moment in another time
+// zone is no change.
 func TestANewTimeIsAChange(t *testing.T) {
 	told := 0
 	board := NewBoard(func([]types.NamespacedName) { told++ })
@@ -138,7 +139,7 @@ func TestNobodyChangesTheBoard(t *testing.T) {
 	}
 }
 
-// TestManyReadWhileOneWrites is for the race detector. It also checks that claims can be read by the time of their notice.
+// TestManyReadWhileOneWrites is for the race detector. It also checks that new claims can be read when the board reports their change.
 func TestManyReadWhileOneWrites(t *testing.T) {
 	var board *Board
 	var all sync.WaitGroup

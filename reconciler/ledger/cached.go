@@ -14,7 +14,7 @@ func Object() *metav1.PartialObjectMetadata {
 	return object
 }
 
-// longestKey is how long the name of a mux and its namespace may be. A Gateway has its kind before its name.
+// longestKey is how long the namespace and the name of a mux may be together. A Gateway has its kind before its name.
 const longestKey = 63 + len("/gateway/") + 63
 
 // Trim drops all fields of a cached ConfigMap that nobody reads, so that each takes the same little memory.

@@ -13,8 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// FuzzTrim checks that a trimmed ConfigMap has the same name, version and mux as before, that trimming twice changes nothing more, and
-// that little is left.
+// FuzzTrim checks that a trimmed ConfigMap has the same name, version and mux as before, that trimming again changes nothing more, and that
+// little is left.
 func FuzzTrim(f *testing.F) {
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {
@@ -59,13 +59,13 @@ func FuzzTrim(f *testing.F) {
 	})
 }
 
-// shownAs is all that is read of an object in the cache.
+// shownAs returns all that is read of an object in the cache.
 func shownAs(object *metav1.PartialObjectMetadata, keys validation.Keys) string {
 	text := fmt.Sprintf("%s/%s %v", object.Namespace, object.Name, versionOf(object))
 	mux := object.Annotations[keys.Mux]
 	namespace, name, _ := strings.Cut(mux, "/")
 	if len(kube.IsDNS1123Label(namespace)) > 0 || len(kube.IsDNS1123Label(name)) > 0 {
-		return text // nobody has such a mux
+		return text // no mux can have such a name
 	}
 	return text + ", ledger of " + mux
 }

@@ -34,7 +34,7 @@ func testKeys() validation.Keys {
 	return language.Keys()
 }
 
-// claims returns claims of as many channels.
+// claims returns n claims, each of another channel.
 func claims(n int) []plan.Claim {
 	all := make([]plan.Claim, 0, n)
 	for i := range n {

@@ -13,11 +13,11 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Store reads and writes ledgers. It is safe for several muxes at once. Of each mux, one goroutine at a time calls Read and Write;
-// any may call Peek.
+// Store reads and writes ledgers. It is safe for several muxes at once. For each mux, only one goroutine at a time may call Read or Write; any
+// goroutine may call Peek.
 //
-// The cache holds names and versions of ConfigMaps, and no contents (see codec.Selector, Object and Trim): else anybody who may write
-// ConfigMaps could fill it. So the store reads each version live once, and remembers it, as it remembers its own writes:
+// The cache holds names and versions of ConfigMaps, and no contents (see codec.Selector, Object and Trim): otherwise anybody who may write
+// ConfigMaps could fill the memory. So the store reads each version live once, and remembers it, as it remembers its own writes:
 //
 //	cache ──▶ is the remembered version at least as new? ────no──┐
 //	               │yes                                          ├──▶ live read
@@ -27,8 +27,8 @@ import (
 //	               ▼
 //	              done
 //
-// Bad news is a ledger that can't be read, is older than the mux's stamp, or has no claims though the mux has ports. The cache may be
-// stale, so bad news is only believed after a live read. While a mux is well and nothing changes, the store sends no request.
+// Bad news is a ledger that can't be read, is older than the mux's stamp, or has no claims though the mux has ports. The cache may be stale, so
+// the store believes bad news only after a live read. While a mux is well and nothing changes, the store sends no request.
 type Store struct {
 	keys   validation.Keys
 	cache  client.Reader
@@ -47,18 +47,18 @@ func NewStore(keys validation.Keys, cache, live client.Reader, writer client.Wri
 	return &Store{keys: keys, cache: cache, live: live, writer: writer, newest: map[place]*reading{}}
 }
 
-// Ask names the ledger of a mux, and says what the mux leads to expect of it.
+// Ask names the ledger of a mux, and says what a good ledger has according to the mux.
 type Ask = codec.Ask
 
 // Entry is a ledger as it was read or written, and what the next write needs.
 type Entry struct {
 	plan.Reading
-	// Unseen is true for a ledger that exists and that the cache doesn't show. If it is deleted, no event may come.
+	// Unseen is true for a ledger that exists and that the cache doesn't show. If such a ledger is deleted, perhaps no event comes.
 	Unseen bool
 
 	ask Ask
 	at  *version // what the next write replaces; nil if it creates the ConfigMap
-	old *version // the ConfigMap that held the ledger before its owner wanted another name
+	old *version // the ConfigMap that held the ledger before the mux's owner wanted another name
 }
 
 // version is a ConfigMap at one moment.
@@ -72,8 +72,8 @@ func versionOf(object client.Object) version {
 	return version{object.GetName(), object.GetUID(), object.GetResourceVersion()}
 }
 
-// notBefore is true if v is the given resourceVersion or a later one. It is false if they can't be compared, which no API server that we
-// know causes.
+// notBefore is true if v is the given resourceVersion or a later one. It is false if the two can't be compared, which happens with no API server
+// that we know.
 func (v version) notBefore(resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(v.resourceVersion, resourceVersion)
 	return err == nil && order >= 0
@@ -85,7 +85,7 @@ type place struct {
 	name string
 }
 
-// reading is a decoded version. The store keeps it, because decoding thousands of claims takes longer than a pass, and never changes it.
+// reading is a decoded version. The store keeps it, because decoding thousands of claims takes longer than a pass. The store never changes it.
 type reading struct {
 	codec.Read
 	at version
@@ -122,7 +122,7 @@ func (s *Store) forget(at place) {
 	delete(s.newest, at)
 }
 
-// decode decodes a ConfigMap, unless it did so before.
+// decode decodes a ConfigMap, unless the store remembers this version.
 func (s *Store) decode(cm *corev1.ConfigMap, mux types.NamespacedName) *reading {
 	at, version := place{mux, cm.Name}, versionOf(cm)
 	if known := s.recall(at); known != nil && known.at == version {

@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// TestALedgerMoves plays the three writes of a move, and reads as a process would that starts after each.
+// TestALedgerMoves plays the three writes of a move. After each, it reads as a process would that has just started.
 func TestALedgerMoves(t *testing.T) {
 	w := newStoreWorld(t)
 	w.put(oldName, one(7, 80))
@@ -53,7 +53,7 @@ func TestALedgerMoves(t *testing.T) {
 	w.requests("")
 }
 
-// TestWhichLedgerCounts is about two ConfigMaps, of which the mux names the old one.
+// TestWhichLedgerCounts: there are two ConfigMaps, and the mux names the old one.
 func TestWhichLedgerCounts(t *testing.T) {
 	foreign := func(cm *corev1.ConfigMap) { cm.Annotations[keys.Mux] = "svc-mux/other" }
 	broken := func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = "{" }
@@ -64,7 +64,7 @@ func TestWhichLedgerCounts(t *testing.T) {
 		condition           plan.LedgerState
 		name                string
 		moved               bool
-		write               string // how the next one is written; empty if it isn't
+		write               string // how the next ledger is written; empty if it can't be written
 	}{
 		"the old one alone":                   {ptr(one(7, 80)), nil, nil, nil, plan.Good, oldName, true, "POST new-name"},
 		"a leftover of an earlier move":       {ptr(one(7, 80)), ptr(one(3, 81)), nil, nil, plan.Good, oldName, true, "PATCH new-name"},
@@ -109,7 +109,7 @@ func TestWhichLedgerCounts(t *testing.T) {
 
 func ptr[T any](value T) *T { return &value }
 
-// TestTheOldNameAgain: the owner changes his mind before the mux is switched.
+// TestTheOldNameAgain: the owner changes the name back before the mux is switched.
 func TestTheOldNameAgain(t *testing.T) {
 	w := newStoreWorld(t)
 	w.put(oldName, one(7, 80))
@@ -122,7 +122,7 @@ func TestTheOldNameAgain(t *testing.T) {
 	}
 }
 
-// TestWithoutAnAnnotationTheWantedNameCounts: older versions and the original write none.
+// TestWithoutAnAnnotationTheWantedNameCounts: older versions and the original don't write the annotation ledger.
 func TestWithoutAnAnnotationTheWantedNameCounts(t *testing.T) {
 	w := newStoreWorld(t)
 	w.put(newName, one(7, 80))
@@ -130,7 +130,7 @@ func TestWithoutAnAnnotationTheWantedNameCounts(t *testing.T) {
 	w.expect(w.read(Ask{Mux: mux, Name: newName, Stamp: 7}, "GET new-name").Reading, plan.Good, newName, 7, 80)
 }
 
-// TestANameThatCannotBeRead: the mux is frozen for it, and its ledger is still known.
+// TestANameThatCannotBeRead: the name that the owner wants can't be read. The mux is frozen because of that, and its ledger is still known.
 func TestANameThatCannotBeRead(t *testing.T) {
 	w := newStoreWorld(t)
 	w.put(oldName, one(7, 80))
@@ -144,7 +144,7 @@ func TestANameThatCannotBeRead(t *testing.T) {
 func TestAnOldLedgerThatCannotBeDeletedIsTold(t *testing.T) {
 	for what, test := range map[string]struct {
 		err  error
-		want string // part of what is told; empty if nothing is
+		want string // part of the error; empty if there is none
 	}{
 		"forbidden":    {apierrors.NewForbidden(corev1.Resource("configmaps"), oldName, errors.New("no")), "no"},
 		"changed":      {apierrors.NewConflict(corev1.Resource("configmaps"), oldName, errors.New("precondition")), "it was changed since it was read"},

@@ -95,7 +95,7 @@ func TestADeletedLedgerIsMissingAfterALiveRead(t *testing.T) {
 	w.catchUp()
 	w.read(asks(1), "GET new-name")
 	w.remove()
-	w.expect(w.read(asks(1), "").Reading, plan.Good, newName, 1, 80) // the cache hasn't heard
+	w.expect(w.read(asks(1), "").Reading, plan.Good, newName, 1, 80) // the cache is stale
 	w.catchUp()
 	w.expect(w.read(asks(1), "GET new-name").Reading, plan.Missing, newName, 0, 0)
 	if w.store.recall(place{mux, newName}) != nil {
@@ -121,7 +121,7 @@ func TestAnErrorIsNoNews(t *testing.T) {
 	}
 }
 
-// TestTheSecondReadFails: the ledger in force can't be read, though the wanted one is missing.
+// TestTheSecondReadFails: the wanted ConfigMap doesn't exist, and the one in force can't be read.
 func TestTheSecondReadFails(t *testing.T) {
 	w := newStoreWorld(t)
 	w.put(newName, one(1, 80))
@@ -148,7 +148,7 @@ func TestForgetDropsOneMux(t *testing.T) {
 	w.read(asks(1), "GET new-name")
 }
 
-// TestAnOlderReadDoesNotReplaceANewerOne: the console may read before a pass writes, and be told after it.
+// TestAnOlderReadDoesNotReplaceANewerOne: the console may send a read before a pass writes, and get the answer after the write.
 func TestAnOlderReadDoesNotReplaceANewerOne(t *testing.T) {
 	w := newStoreWorld(t)
 	w.put(newName, one(1, 80))
@@ -290,7 +290,7 @@ func TestPeekReadsWhatIsNewOnce(t *testing.T) {
 	w.expect(peek(asks(2), ""), plan.Missing, newName, 0, 0) // the cache doesn't show it
 	w.catchUp()
 	w.expect(peek(asks(2), "GET new-name"), plan.Good, newName, 1, 80)
-	w.expect(peek(asks(2), ""), plan.Good, newName, 1, 80) // bad news isn't confirmed
+	w.expect(peek(asks(2), ""), plan.Good, newName, 1, 80) // Peek doesn't confirm bad news
 	w.edit(newName, func(cm *corev1.ConfigMap) { cm.Labels["team"] = "edge" })
 	w.expect(peek(asks(2), ""), plan.Good, newName, 1, 80)
 	w.catchUp()

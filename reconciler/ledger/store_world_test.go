@@ -22,14 +22,14 @@ import (
 type storeWorld struct {
 	*testing.T
 	store *Store
-	admin client.Client // counts nothing
+	admin client.Client // its requests aren't counted
 	sent  []string
 	// refuse has the error for the next request of a verb.
 	refuse map[string]error
 	cache  stillCache
 }
 
-// stillCache shows ConfigMaps as they were.
+// stillCache shows ConfigMaps as they were at the last catchUp.
 type stillCache struct {
 	client.Reader
 	shown map[string]*metav1.PartialObjectMetadata
@@ -95,7 +95,7 @@ func newStoreWorld(t *testing.T) *storeWorld {
 	return w
 }
 
-// checkPreconditions stands for the API server: the fake one doesn't look at a UID.
+// checkPreconditions checks a UID as the API server does, because the fake one doesn't.
 func (w *storeWorld) checkPreconditions(obj client.Object, opts []client.DeleteOption) {
 	w.Helper()
 	var all client.DeleteOptions
@@ -122,7 +122,7 @@ func (w *storeWorld) catchUp() {
 	}
 }
 
-// live is a ConfigMap as it is; nil if it doesn't exist.
+// live returns a ConfigMap from the fake API server; nil if it doesn't exist.
 func (w *storeWorld) live(name string) *corev1.ConfigMap {
 	w.Helper()
 	var cm corev1.ConfigMap
@@ -169,12 +169,12 @@ func (w *storeWorld) put(name string, ledger plan.Ledger) {
 	}
 }
 
-// one is a ledger with one claim of app/service-00000.
+// one returns a ledger with one claim of app/service-00000.
 func one(generation int64, public int32) plan.Ledger {
 	return plan.Ledger{Mux: mux, Generation: generation, Claims: withNumber(public)}
 }
 
-// requests compares the requests since the last call.
+// requests checks which requests were sent since the last call.
 func (w *storeWorld) requests(want string) {
 	w.Helper()
 	if got := strings.Join(w.sent, ", "); got != want {
@@ -222,5 +222,5 @@ func (w *storeWorld) expect(got plan.Reading, condition plan.LedgerState, name s
 
 func asks(stamp int64) Ask { return Ask{Mux: mux, Name: newName, InForce: newName, Stamp: stamp} }
 
-// moves asks for the ledger of a mux whose owner has changed its name.
+// moves returns the Ask for the ledger of a mux whose owner has changed the ledger's name.
 func moves(stamp int64) Ask { return Ask{Mux: mux, Name: newName, InForce: oldName, Stamp: stamp} }

@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// muxThatSays is a mux with these settings.
+// muxThatSays returns a mux with these annotations.
 func muxThatSays(t *testing.T, settings map[string]string) *plan.ObservedMux {
 	t.Helper()
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: muxKey.Namespace, Name: muxKey.Name}}
@@ -29,7 +29,7 @@ func muxThatSays(t *testing.T, settings map[string]string) *plan.ObservedMux {
 	return plan.ReadMux(english(t), svc, false)
 }
 
-// namesOf returns channels of a namespace that ask for count names, 64 each. format takes a number.
+// namesOf returns channels of a namespace that together ask for count names, each for up to 64. format takes a number.
 func namesOf(namespace, format string, count int) []plan.ObservedChannel {
 	var channels []plan.ObservedChannel
 	for from := 0; from < count; from += validation.MaxHostnames {

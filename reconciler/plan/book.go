@@ -16,11 +16,11 @@ type book struct {
 	channels map[types.NamespacedName]*channel
 	absent   map[types.NamespacedName][]*Claim // claims of channels that the cache doesn't show
 	holders  *slots[*Claim]
-	names    map[string]*Claim // port names on the mux, and whose they are; nil for a port that isn't ours
+	names    map[string]*Claim // claims by their port name on the mux; nil for a port that isn't ours
 	foreign  map[Slot]string   // names of ports that aren't ours
 	leaving  map[Slot]bool     // numbers without a claim that this pass takes off the mux
 	taken    map[corev1.Protocol]*numberSet
-	wished   map[corev1.Protocol]*numberSet // numbers that newcomers ask for: they are picked last
+	wished   map[corev1.Protocol]*numberSet // numbers that newcomers ask for: auto doesn't pick them until retryRefused
 	// inUse counts the numbers of claims in force and of foreign ports.
 	inUse    int
 	inUseBy  map[string]int // by namespace, without foreign ports
@@ -41,7 +41,7 @@ func newBook(channels map[types.NamespacedName]*channel) book {
 	}
 }
 
-// adopt enters claims. Impossible ports are left out.
+// adopt enters claims, except those with impossible numbers.
 func (b *book) adopt(claims []Claim) {
 	b.claims, b.names = make([]*Claim, 0, len(claims)), make(map[string]*Claim, len(claims))
 	own := slices.Clone(claims)
@@ -63,14 +63,14 @@ func (b *book) add(claim *Claim) {
 		b.holders.set(slot, claim)
 		b.taken[slot.Protocol].add(slot.Number)
 	}
-	// While a port moves, its old and its new claim have the same name on the mux. It belongs to the one in force.
+	// While a port moves, its old and its new claim have the same name on the mux. The name belongs to the claim in force.
 	if other := b.names[claim.MuxName]; other == nil || !other.held() {
 		b.names[claim.MuxName] = claim
 	}
 	b.count(claim, +1)
 }
 
-// claimsOf are the claims of a channel, whether the cache shows it or not.
+// claimsOf returns the claims of a channel, whether the cache shows the channel or not.
 func (b *book) claimsOf(key types.NamespacedName) []*Claim {
 	if c := b.channels[key]; c != nil {
 		return c.claims
@@ -101,7 +101,7 @@ func (b *book) forget(gone ...*Claim) {
 	}
 }
 
-// free gives a number back, unless another claim or a port on the mux has it.
+// free makes a number free, unless another claim or a port on the mux has it.
 func (b *book) free(slot Slot) {
 	if _, foreign := b.foreign[slot]; !foreign && !b.leaving[slot] && b.holders.at(slot) == nil {
 		b.taken[slot.Protocol].remove(slot.Number)
@@ -115,7 +115,7 @@ func (b *book) set(claim *Claim, state State) {
 	b.count(claim, +1)
 }
 
-// release lets a claim go. Its number is free once it is off the mux and out of the ledger.
+// release makes claims in force Releasing. Their numbers are free once they are off the mux and out of the ledger.
 func (b *book) release(claims ...*Claim) {
 	for _, claim := range claims {
 		if claim.held() {
@@ -124,7 +124,7 @@ func (b *book) release(claims ...*Claim) {
 	}
 }
 
-// count enters a claim's numbers, or takes them out. A range counts as many ports as it has numbers.
+// count adds a claim in force to the counters if n is 1, and takes it off if n is -1. In inUse, a range counts as many ports as it has numbers.
 func (b *book) count(claim *Claim, n int) {
 	if !claim.held() {
 		return

@@ -20,7 +20,7 @@ const (
 	longest     = 240 << 10 // bytes of a setting: all annotations of an object together may have 256 KiB
 	mostMessage = 1 << 10   // bytes of one sentence: the limit of an Event
 	mostTold    = 32 << 10  // bytes of all messages of a pass about one channel
-	mostHeld    = 8 << 10   // bytes of the notes that a pass holds in memory
+	mostHeld    = 8 << 10   // bytes of the remarks that a pass holds in memory
 )
 
 // long fills a setting with different entries. format takes a number.
@@ -35,7 +35,7 @@ func long(format string, from, step int) string {
 	}
 }
 
-// longestMux has long settings that don't allow the channels' requests: odd numbers only, and names below its own
+// longestMux returns a mux with long settings that don't allow the channels' requests: it allows odd numbers only, and names below its own
 // domain.
 func longestMux(t *testing.T) *plan.ObservedMux {
 	t.Helper()
@@ -98,8 +98,8 @@ func TestNoSettingMakesALongMessage(t *testing.T) {
 	}
 }
 
-// requests are those of a channel that asks for DNS names and for even numbers, or for odd ones. It has the first of these numbers
-// already, and asks for at least one.
+// requests are the requests of a channel for DNS names, and for even or odd numbers. It has the first of these numbers already, and asks for at
+// least one.
 type requests struct {
 	namespace  string
 	names, has int
@@ -162,7 +162,7 @@ func TestNoSettingMakesALongRefusal(t *testing.T) {
 	}
 }
 
-// TestMessageListsFiveNotes: with six or more notes it ends with "and more", and gives no count.
+// TestMessageListsFiveNotes: a message about six or more remarks ends with "and more", and gives no count.
 func TestMessageListsFiveNotes(t *testing.T) {
 	mux := longestMux(t)
 	told := func(denied int) string {

@@ -61,7 +61,7 @@ type Claim struct {
 	Owner PortID
 	// Port is the channel port's own number. It identifies the port after a rename.
 	Port int32
-	// Public is the number on the mux, or the first number of a range. At most one claim has a number and protocol.
+	// Public is the number on the mux, or the first number of a range. Two claims never have the same number and protocol.
 	Public int32
 	// Last is the last number of a range; 0 for a single number. Only muxes on gateways have ranges.
 	Last   int32
@@ -94,7 +94,7 @@ func (c *Claim) Slot() Slot { return Slot{c.Public, c.Owner.Protocol} }
 // IsRange is true for a claim of several numbers.
 func (c *Claim) IsRange() bool { return c.Last > c.Public }
 
-// Numbers reads "443/TCP" or "10000-19999/UDP".
+// Numbers returns a text such as "443/TCP" or "10000-19999/UDP".
 func (c *Claim) Numbers() string { return c.Span().String() }
 
 // Span returns the claimed numbers.

@@ -21,7 +21,7 @@ type reader struct {
 	fromMux *[]Claim // see rebuilt
 }
 
-// rebuilt returns the claims that the mux's ports tell of.
+// rebuilt returns the claims that can be derived from the mux's ports.
 func (r *reader) rebuilt() []Claim {
 	if r.fromMux == nil {
 		claims := rebuild(r.pass, nil, false)
@@ -33,16 +33,16 @@ func (r *reader) rebuilt() []Claim {
 // readClaims decides which channel owns which number.
 //
 //	good                     as the ledger says
-//	the original's           as the ledger says, and ports on the mux that it doesn't have
+//	the original's           as the ledger says, and claims for ports on the mux that the ledger lacks
 //	good, the mux lost its   the same: nobody can tell whether the ledger is an old backup
 //	generation
 //	lost or emptied          rebuilt from the mux, our slices, and the channels' ports annotations
-//	edited                   rebuilt, and then what the ledger says, as far as the mux doesn't contradict
+//	edited                   rebuilt, and the ledger's claims that the mux doesn't contradict
 //	none yet (a new mux)     rebuilt, which finds nothing
-//	unusable                 frozen, with the last good ledger, else with what the mux shows
+//	unusable                 frozen, with the last good ledger, or else rebuilt from the mux
 //
 // A lost ledger isn't rebuilt while the mux is paused or has a mistake, for a while after this process became the leader, and on a Gateway's mux
-// until the listeners are known. For an edited one only the last is true.
+// until the listeners are known. An edited ledger waits for the listeners only.
 func readClaims(p *pass) {
 	r := &reader{pass: p}
 	read := &r.w.Ledger
@@ -59,7 +59,7 @@ func readClaims(p *pass) {
 		r.adopt(r.rebuilt())
 	case read.Condition == Good && was.ledger.Generation > 0 && r.w.Mux.Generation > 0:
 		r.adopt(was.ledger.Claims)
-	case read.Condition == Good && !lost: // the original's, or the mux doesn't tell whether the ledger is an old one
+	case read.Condition == Good && !lost: // the original's, or the mux has no generation to compare with
 		r.adopt(explainPorts(p, was.ledger.Claims))
 	default: // edited, lost, emptied, or not there yet
 		r.adopt(rebuild(p, was.ledger.Claims, true))
@@ -83,7 +83,8 @@ func readClaims(p *pass) {
 	}
 }
 
-// isLost is true if the ledger says nothing, though the mux has ports that are channels', or a generation.
+// isLost is true if there is no ledger, or one without claims, though the mux has channels' ports or a generation. A good ledger with a
+// generation isn't lost: it may be empty.
 func (r *reader) isLost() bool {
 	read := &r.w.Ledger
 	if read.Condition > Missing || len(read.Ledger.Claims) > 0 || read.Condition == Good && read.Ledger.Generation > 0 {
@@ -92,7 +93,7 @@ func (r *reader) isLost() bool {
 	return read.Condition != Good && r.w.Mux.Generation > 0 || len(r.rebuilt()) > 0
 }
 
-// brokenLedger says why a ledger freezes the mux; empty if it can be used, or rebuilt.
+// brokenLedger says why a ledger freezes the mux; empty if the ledger can be used, or rebuilt.
 func (r *reader) brokenLedger() string {
 	read, stamp := &r.w.Ledger, r.w.Mux.Generation
 	switch read.Condition {
@@ -108,13 +109,13 @@ func (r *reader) brokenLedger() string {
 		r.lookAgain(r.w.RebuildFrom)
 		return textRebuildsLater(read.Name, r.w.RebuildFrom)
 	}
-	if r.w.ListenersUnknown && (read.Condition == Edited || r.isLost()) { // their ports would be nobody's
+	if r.w.ListenersUnknown && (read.Condition == Edited || r.isLost()) { // the listeners' ports would seem to be nobody's
 		return textListenersUnknown(read)
 	}
 	return ""
 }
 
-// nextGeneration is one past the ledger's and the mux's.
+// nextGeneration returns one more than the higher generation of ledger and mux.
 func (p *pass) nextGeneration() int64 {
 	latest := max(p.before.ledger.Generation, p.w.Mux.Generation)
 	if latest == math.MaxInt64 {
@@ -123,7 +124,8 @@ func (p *pass) nextGeneration() int64 {
 	return latest + 1
 }
 
-// nameClaims gives a port name to claims that the original wrote. The original derives the name from the channel's.
+// nameClaims gives a port name to claims that the original wrote. The original's ledger has no names: the original derives them from the names of
+// channel and port.
 func (r *reader) nameClaims() {
 	for _, claim := range r.claims {
 		if claim.MuxName != "" {
@@ -136,10 +138,10 @@ func (r *reader) nameClaims() {
 		claim.MuxName = name
 		r.names[name] = claim
 	}
-	delete(r.names, "") // under which the original's claims were until now
+	delete(r.names, "") // the empty name, which the original's claims had until now
 }
 
-// isAnothers is true if the port of that name on the mux belongs to another claim: the original's names of seven digits can be equal.
+// isAnothers is true if the port of that name on the mux belongs to another claim: two ports can have the same name of seven digits.
 func (r *reader) isAnothers(claim *Claim, name string) bool {
 	port := r.onMux.named(name)
 	if port == nil || SlotOf(port) == claim.Slot() {
@@ -149,7 +151,7 @@ func (r *reader) isAnothers(claim *Claim, name string) bool {
 	return other != nil && legacyName(other.Owner) == name
 }
 
-// newName returns a name that no port on the mux has.
+// newName returns a name that no port on the mux and no claim has.
 func (p *pass) newName(id PortID) string {
 	return freeName(id, func(name string) bool {
 		_, isLive := p.onMux.spanNamed(name)

@@ -28,7 +28,7 @@ func english(t testing.TB) validation.Language {
 	return language
 }
 
-// cluster is an API server with one mux, and the process that looks after it.
+// cluster is an API server with one mux, and the process that serves the mux.
 type cluster struct {
 	language validation.Language
 	now      time.Time
@@ -38,19 +38,19 @@ type cluster struct {
 	// published are channels that had an address before the first pass.
 	published map[types.NamespacedName]bool
 
-	// ledger is nil without a ledger. Its reader finds it in that condition, for the reason why.
+	// ledger is nil if there is none. A reader finds it in this condition, with why as the reason.
 	ledger    *plan.Ledger
 	condition plan.LedgerState
 	why       string
-	name      string // of its ConfigMap; empty if it is the one that the mux's owner wants
-	// old is the ledger in the ConfigMap that it moved from, until that is deleted.
+	name      string // of the ledger's ConfigMap; empty for the name that the mux's owner wants
+	// old is the ledger in the ConfigMap that the ledger moved from, until that ConfigMap is deleted.
 	old     *plan.Ledger
 	oldName string
 	saved   *plan.Ledger
 
-	unlabelled bool // its ConfigMap, by somebody
+	unlabelled bool // another writer removed the labels of the ledger's ConfigMap
 
-	// crashAfter is after how many writes the process crashes in its next pass; 0 if it doesn't.
+	// crashAfter is the number of writes after which the process crashes in its next pass; 0 if it doesn't.
 	crashAfter int
 
 	// The process remembers these.
@@ -66,14 +66,14 @@ type cluster struct {
 	backends    map[types.NamespacedName]plan.Backing
 	refusedBy   map[types.NamespacedName]string // the API server's words about a channel's slices
 	records     map[string]types.NamespacedName
-	hidden      map[types.NamespacedName]bool // what the cache doesn't show
+	hidden      map[types.NamespacedName]bool // Services that the cache doesn't show
 
-	// established are claims that were in force when a plan had been carried out: promises are about these. names are
-	// all names that a channel's port ever had, or could have, on the mux.
+	// established are the claims that were in force after the last plan that was carried out: the promises are about these. names has every name
+	// that a channel's port ever had, or could have, on the mux.
 	established map[plan.Slot]plan.Claim
 	names       map[string]types.NamespacedName
 	live        map[types.NamespacedName]plan.Liveness
-	answered    map[types.NamespacedName]plan.Liveness // what was found when it was last asked
+	answered    map[types.NamespacedName]plan.Liveness // the answers of live reads for the last plan
 	unreadable  bool                                   // live reads fail
 	unread      bool                                   // a process has just started, and hasn't read the Gateways yet
 }
@@ -123,7 +123,7 @@ func (c *cluster) put(svc *corev1.Service) {
 		}
 	}
 	for _, port := range svc.Spec.Ports {
-		if key != muxKey { // whatever has this name on the mux is the channel's
+		if key != muxKey { // a port with this name on the mux is the channel's
 			c.names[plan.DerivedName(plan.PortID{Channel: key, Name: port.Name, Protocol: port.Protocol})] = key
 		}
 	}
@@ -136,7 +136,7 @@ func (c *cluster) put(svc *corev1.Service) {
 
 func (c *cluster) mux() *corev1.Service { return c.services[muxKey] }
 
-// isMux is how the process tells.
+// isMux is true if the process takes the mux's Service for a mux.
 func (c *cluster) isMux() bool {
 	svc := c.mux()
 	return svc != nil && c.language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
@@ -162,7 +162,7 @@ func (c *cluster) channels() []types.NamespacedName {
 	return keys
 }
 
-// world is what the process sees. It shares nothing with the cluster.
+// world returns the World that the process sees. It shares nothing with the cluster.
 func (c *cluster) world() plan.World {
 	w := plan.World{
 		Now: c.now, Keys: c.language.Keys(), Key: muxKey,
@@ -178,7 +178,7 @@ func (c *cluster) world() plan.World {
 			continue
 		}
 		if isListener(key) && (c.unread || w.Mux == nil) {
-			continue // as the line of muxes does
+			continue // as the mux line does
 		}
 		channel := c.read(c.services[key].DeepCopy())
 		channel.Backends, channel.RefusedSlices = c.backends[key], c.refusedBy[key]
@@ -188,7 +188,7 @@ func (c *cluster) world() plan.World {
 	return w
 }
 
-// memory is what the process remembers. It shares nothing with the cluster.
+// memory returns the Memory of the process. It shares nothing with the cluster.
 func (c *cluster) memory() plan.Memory {
 	m := plan.Memory{
 		Refused: maps.Clone(c.refused), Stuck: maps.Clone(c.stuck), ContestedUntil: c.contested,
@@ -205,7 +205,7 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 	if mux == nil {
 		return plan.Reading{}
 	}
-	if c.old != nil && mux.Ledger == c.oldName && mux.LedgerInForce == c.oldName { // its owner changed the name back
+	if c.old != nil && mux.Ledger == c.oldName && mux.LedgerInForce == c.oldName { // the mux's owner changed the name back
 		c.ledger, c.name, c.old, c.condition, c.why = c.old, c.oldName, nil, plan.Good, ""
 	}
 	read := plan.Reading{Condition: c.condition, Name: mux.Ledger, Why: c.why}
@@ -213,11 +213,11 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 	switch {
 	case elsewhere && mux.LedgerInForce == c.name:
 		read.Name, read.Moved = c.name, true
-	case elsewhere: // nothing tells of it
+	case elsewhere: // nothing names that ConfigMap
 		c.ledger, c.condition, c.why = nil, plan.Good, ""
 		read.Condition, read.Why = plan.Good, ""
 	case c.old == nil && c.condition == plan.Good && mux.LedgerInForce != "" && mux.LedgerInForce != mux.Ledger:
-		read.Condition, read.Gone = plan.Edited, mux.LedgerInForce // as codec.Ask.Doubt
+		read.Condition, read.Gone = plan.Edited, mux.LedgerInForce // as codec.Ask.doubt does
 	}
 	switch {
 	case c.ledger == nil && c.condition <= plan.Edited:
@@ -228,7 +228,7 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 	return read
 }
 
-// decide plans, and confirms what the plan asks for, as the process does. It returns the names that the plan asked for.
+// decide plans, and confirms by live reads what the plan asks for, as the process does. It returns the names that the plans asked for.
 func (c *cluster) decide() (asked []types.NamespacedName, final *plan.Plan) {
 	w := c.world()
 	clear(c.answered)
@@ -282,13 +282,13 @@ func (c *cluster) confirm(w *plan.World, keys []types.NamespacedName) {
 type step struct {
 	what string
 	do   func() error
-	// One of these was written.
+	// At most one of these is set; none if the step deletes the former ledger.
 	ledger  *plan.LedgerWrite
 	publish *plan.MuxPatch
 	channel *plan.ChannelPatch
 }
 
-// steps are the writes of a plan in their order, each as the API server would take it.
+// steps returns the writes of a plan in their order, each as the API server would take it.
 func (c *cluster) steps(p *plan.Plan) []step {
 	var steps []step
 	ledger := func(what string, l *plan.LedgerWrite) {
@@ -308,7 +308,7 @@ func (c *cluster) steps(p *plan.Plan) []step {
 	channels("hide", p.Hide)
 	for i := range steps {
 		if s := &steps[i]; s.channel != nil && c.stuck[s.channel.Channel] {
-			s.do = func() error { return nil } // its status can't be written
+			s.do = func() error { return nil } // the channel's status can't be written
 		}
 	}
 	if p.Publish != nil {
@@ -322,10 +322,10 @@ func (c *cluster) steps(p *plan.Plan) []step {
 	return steps
 }
 
-// apply carries a plan out, and is watched doing so.
+// apply carries a plan out. A watch checks each write.
 func (c *cluster) apply(p *plan.Plan) error { return c.applySome(p, c.watched(), len(c.steps(p))) }
 
-// applySome carries the first steps of a plan out. If they aren't all, the process crashed.
+// applySome carries out the first n steps of a plan. If the plan has more, the process crashes after them.
 func (c *cluster) applySome(p *plan.Plan, w *watch, n int) error {
 	steps := c.steps(p)
 	for _, s := range steps[:min(n, len(steps))] {
@@ -347,13 +347,13 @@ func (c *cluster) applySome(p *plan.Plan, w *watch, n int) error {
 	return nil
 }
 
-// remember is what the process keeps of a pass that went through.
+// remember keeps what the process keeps of a pass that went through.
 func (c *cluster) remember(p *plan.Plan) {
 	c.frozen = ""
 	if p.Freeze != nil && p.Freeze.Reason != plan.Contested {
 		c.frozen = p.Freeze.Message
 	}
-	for _, claim := range p.InForce { // our slices
+	for _, claim := range p.InForce { // the process writes its slices
 		if c.backends[claim.Owner.Channel] == plan.Backed {
 			c.records[claim.MuxName] = claim.Owner.Channel
 		}
@@ -397,7 +397,7 @@ func (c *cluster) writeLedger(l *plan.LedgerWrite) error {
 	return nil
 }
 
-// contradiction is what a ledger can't say.
+// contradiction returns the first contradiction in a ledger.
 func contradiction(l *plan.Ledger) error {
 	slots, owners, names := map[plan.Slot]bool{}, map[plan.PortID]bool{}, map[string]bool{}
 	for i := range l.Claims {
@@ -450,7 +450,7 @@ func (c *cluster) patchMux(p *plan.MuxPatch) error {
 	return nil
 }
 
-// acceptable is what the API server says of a list of ports.
+// acceptable returns the API server's error about a list of ports.
 func acceptable(ports []corev1.ServicePort) error {
 	if len(ports) == 0 {
 		return fmt.Errorf("a Service needs a port")
@@ -472,7 +472,7 @@ func acceptable(ports []corev1.ServicePort) error {
 func (c *cluster) patchChannel(p *plan.ChannelPatch) error {
 	svc := c.services[p.Channel]
 	if svc == nil {
-		return nil // it went meanwhile
+		return nil // the Service was deleted meanwhile
 	}
 	svc = svc.DeepCopy()
 	if p.SetAddress {
@@ -502,8 +502,7 @@ func (c *cluster) patchChannel(p *plan.ChannelPatch) error {
 	return nil
 }
 
-// settle lets passes follow each other until there is nothing to do, as the process would: the event of each write causes another pass. Each
-// pass is handed to see.
+// settle runs passes until there is nothing to do, as the process would: the event of each write causes another pass. It hands each pass to see.
 func (c *cluster) settle(see func(asked []types.NamespacedName, p *plan.Plan)) error {
 	for range 12 {
 		if err := c.checkPure(); err != nil {
@@ -526,7 +525,7 @@ func (c *cluster) settle(see func(asked []types.NamespacedName, p *plan.Plan)) e
 		}
 		switch {
 		case p.Empty() && !c.contested.IsZero():
-			return nil // it isn't put right yet
+			return nil // the mux isn't corrected yet
 		case p.Empty():
 			return c.atRest(p)
 		case c.onlyStuck(p):
@@ -536,7 +535,7 @@ func (c *cluster) settle(see func(asked []types.NamespacedName, p *plan.Plan)) e
 	return fmt.Errorf("it doesn't come to rest")
 }
 
-// onlyStuck is true if there is nothing left but addresses that can't be taken off.
+// onlyStuck is true if a plan has no writes but to take off addresses that can't be taken off.
 func (c *cluster) onlyStuck(p *plan.Plan) bool {
 	for i := range p.Hide {
 		if !c.stuck[p.Hide[i].Channel] {

@@ -43,7 +43,7 @@ func (t *telling) frozenCondition(c *channel, live *metav1.Condition) (metav1.Co
 	case t.isWaiting(c, live):
 		return condition(kind, false, Waiting, textWaiting(t.w.Key, t.plan.Freeze)), true
 	case c.reason == Waiting && (live == nil || live.Status == metav1.ConditionTrue || live.Reason == string(Waiting)):
-		return condition(kind, false, Waiting, c.message), true // an edit that was refused before keeps its refusal
+		return condition(kind, false, Waiting, c.message), true // but an edit that was refused before keeps its refusal
 	case live != nil && (live.Reason != string(Waiting) || !c.hasNumbers()):
 		return *live, true
 	case !c.hasNumbers():
@@ -72,8 +72,8 @@ func (t *telling) isWaiting(c *channel, live *metav1.Condition) bool {
 	return live.Reason == string(Waiting) || programmed != nil && programmed.Reason == string(NotAccepted)
 }
 
-// advised adds advice to a refusal. Advice that the condition already gives stays: it depends on the ports of other
-// channels, and would change often.
+// advised adds advice to a refusal. Advice that the condition already gives stays, because new advice depends on the ports of other channels, and
+// would change often.
 func advised(live, now *metav1.Condition, advice string) string {
 	if live != nil && live.Status == now.Status && live.Reason == now.Reason &&
 		strings.HasPrefix(live.Message, now.Message+": ") {
@@ -120,7 +120,7 @@ func (t *telling) backingCondition(c *channel) (metav1.Condition, bool) {
 		return condition(kind, false, NoBackends, textNoBackends()), true
 	case OtherFamily:
 		return condition(kind, false, FamilyMismatch, textFamilyMismatch(t.w.Mux)), true
-	case NotCarried: // usually for a moment, until the condition is True: a False one stays until then
+	case NotCarried: // usually this lasts a moment, then the condition is True: until then, a False condition stays
 		live := meta.FindStatusCondition(c.Conditions, kind)
 		if live != nil && live.Status == metav1.ConditionTrue || live != nil && live.Reason == string(BackendsPending) {
 			return condition(kind, false, BackendsPending, textBackendsPending(t.w.Key)), true

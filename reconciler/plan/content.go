@@ -2,7 +2,7 @@ package plan
 
 import "hash/fnv"
 
-// content is texts that identify what we write.
+// content holds the texts that identify what we write.
 type content []byte
 
 func contentOf(texts ...string) content { return content(nil).and(texts...) }

@@ -15,12 +15,12 @@ type decision struct {
 	reason   validation.Reason
 	message  string
 	refusal  *refusal // why the channel doesn't get what it asks for
-	remarks  []remark // said of an accepted channel
+	remarks  []remark // warnings about an accepted channel
 	// showsAddress is true if the channel shows the mux's address: it has ports on the mux.
 	showsAddress bool
 	// keepsSaid is true if the conditions stay as they are, because the mux is frozen.
 	keepsSaid bool
-	// deferred is true if the next pass, which comes at once, can meet the request: nothing is said until then.
+	// deferred is true if the next pass, which comes at once, can meet the request: the channel is told nothing until then.
 	deferred bool
 }
 
@@ -38,7 +38,7 @@ type refusal struct {
 	until time.Time
 }
 
-// isAboutPorts is true if another port, or fewer, could be accepted.
+// isAboutPorts is true if a request for other numbers, or for fewer ports, could be accepted.
 func (r *refusal) isAboutPorts() bool {
 	switch r.reason {
 	case MuxNotFound, NamespaceNotAllowed, HostnameNotAllowed, NotAccepted, Disabled, MuxPatchRefused, validation.SourceRangesNotSupported:
@@ -55,11 +55,11 @@ func (d *decision) refuse(no *refusal) {
 func (p *pass) accept(c *channel) {
 	c.accepted, c.reason, c.message, c.refusal = true, Accepted, p.said.accepted, nil
 	forbidden, _ := p.allowed.forbidden(c)
-	for _, name := range forbidden { // an incumbent may be older than that rule
+	for _, name := range forbidden { // an incumbent may be older than the mux's rule
 		c.remarks = append(c.remarks, remark{reason: HostnameNotAllowed, denied: denial{name: name.Name, key: name.Key}})
 	}
 	for _, claim := range sortedClaims(c.claims) {
-		if claim.held() && p.isOutOfRange(claim) && len(c.remarks) <= MaxRemarks { // one too many tells that there are more
+		if claim.held() && p.isOutOfRange(claim) && len(c.remarks) <= MaxRemarks { // one more than a message lists, so that it ends with "and more"
 			c.remarks = append(c.remarks, remark{reason: OutOfRange, message: textOutOfRange(claim, p.w.Mux)})
 		}
 	}
@@ -72,20 +72,21 @@ func (p *pass) isOutOfRange(claim *Claim) bool {
 	return !p.w.Mux.Explicit.Contains(claim.Public)
 }
 
-// remark is something to say of an accepted channel.
+// remark is a warning about an accepted channel.
 type remark struct {
 	reason  validation.Reason
 	message string // empty if a DNS name was denied
 	denied  denial
 }
 
-// denial is a DNS name that isn't gathered. A channel may have dozens, and few are told: a denial becomes a sentence only then.
+// denial is a DNS name that the mux doesn't take, and why. A channel may have dozens, and a message lists few of them: only those are made into
+// text.
 type denial struct {
 	name   string
-	holder string // the namespace that has the name, if one does
-	full   bool   // there is no room for more
+	holder string // the namespace that has the name; empty if none has
+	full   bool   // the mux has no room for more names
 	unread bool   // the namespace asks for too many names
-	key    string // the annotation that external-dns reads, if that is the channel's own
+	key    string // the channel's own annotation with the name, if external-dns reads it there
 }
 
 func (p *pass) textOf(r remark) string {

@@ -13,7 +13,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// askingExternalDNS is a channel with names that external-dns takes from the channel itself.
+// askingExternalDNS returns a channel with names that external-dns takes from the channel itself.
 func askingExternalDNS(t *testing.T, names string, ports ...int32) plan.ObservedChannel {
 	t.Helper()
 	class := "svc-mux.nowake.ai/" + muxKey.Name + "." + muxKey.Namespace

@@ -120,8 +120,7 @@ func (g *gathering) deny(c *channel, reason validation.Reason, denied denial) {
 	c.remarks = append(c.remarks, remark{reason: reason, denied: denied})
 }
 
-// proxied is on if all channels that set it say so. A value that the mux's owner set stays; a conflict with it is a
-// warning.
+// proxied decides the flag: it is on if all channels that set it say so. A value that the mux's owner set stays; a conflict with it is a warning.
 func (g *gathering) proxied(asking []*channel) {
 	wish := validation.Unset
 	for _, c := range asking {

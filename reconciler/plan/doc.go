@@ -11,7 +11,7 @@
 //
 //	readClaims   which channel owns which number: from the ledger, or rebuilt from the mux where the ledger is lost
 //	readPorts    which ports on the mux are claimed, which are ours without a claim, and which are foreign
-//	frozenBy     whether anything may be decided; a frozen mux keeps its ports, and only tell follows
+//	frozenBy     whether anything may be decided; a frozen mux keeps its ports, and of the later steps only tell follows
 //	keep         channels with ports keep them, change them, or release them
 //	admit        channels without ports get all requested ports, or nothing
 //	retryRefused refused requests are decided once more

@@ -61,8 +61,8 @@ func (d *draining) clearChannels() {
 	}
 }
 
-// clearMux removes ports and notes from the mux. If a channel still shows the address, its ports stay until it doesn't,
-// and with them the mux's stamp and ledger annotation.
+// clearMux removes ports and notes from the mux. The ports of a channel stay as long as its address can't be taken off, and with them the mux's
+// stamp and ledger annotation.
 func (d *draining) clearMux() {
 	mux := d.w.Mux
 	var stay []*Claim

@@ -9,19 +9,19 @@ import (
 // edit is the difference between a channel's claims and its requests.
 type edit struct {
 	channel   *channel
-	unmatched []*Claim // whose ports are gone from the channel
+	unmatched []*Claim // claims whose ports are gone from the channel
 	wanted    []wanted // ports without a claim, or with one that isn't what they ask for
 }
 
 // wanted is a port that needs a number.
 type wanted struct {
 	port *validation.ChannelPort
-	has  *Claim // what it has now; nil if nothing
+	has  *Claim // the claim that the port has now; nil if none
 }
 
 func (w *wanted) id(c *channel) PortID { return PortID{c.Key, w.port.Name, w.port.Protocol} }
 
-// number is the number that the port asks for, or the first of a range; 0 if any will do.
+// number returns the number that the port asks for, or the first of a range; 0 for auto.
 func (w *wanted) number() int32 {
 	if w.port.Request.Kind == validation.Auto {
 		return 0
@@ -29,11 +29,11 @@ func (w *wanted) number() int32 {
 	return w.port.Request.Number
 }
 
-// asks are the numbers that the port asks for. A port for which any will do needs one.
+// asks returns the numbers that the port asks for. For auto it is the number 0 alone, because the port needs one number.
 func (w *wanted) asks() Span { return NewSpan(w.number(), w.port.Request.Last, w.port.Protocol) }
 
-// compare returns the requests of a channel that its claims don't meet, and the claims that it doesn't ask for any more. Claims of renamed ports get the
-// new names. It empties and fills matched, so that 10,000 channels can share one map.
+// compare returns the requests of a channel that its claims don't meet, and the claims that it doesn't ask for any more. Claims of renamed ports
+// get the new names. compare empties and fills matched, so that 10,000 channels can share one map.
 func (k *keeping) compare(c *channel, matched map[*Claim]bool) *edit {
 	e := &edit{channel: c}
 	clear(matched)
@@ -43,7 +43,7 @@ func (k *keeping) compare(c *channel, matched map[*Claim]bool) *edit {
 		switch {
 		case claim == nil:
 			e.wanted = append(e.wanted, wanted{port: port})
-		case matched[claim]: // a name twice, which is told as a problem
+		case matched[claim]: // two ports have the same name, which is a problem of the channel
 		default:
 			matched[claim] = true
 			if !k.meets(claim, port) || !k.update(claim, claim.following(port)) {
@@ -62,7 +62,7 @@ func (k *keeping) compare(c *channel, matched map[*Claim]bool) *edit {
 	return e
 }
 
-// manyPorts is how many of a channel's claims are looked through one by one.
+// manyPorts is the largest number of claims that claimOf searches one by one.
 const manyPorts = 8
 
 // claimOf returns the claim in force of a port; nil if the port has none.
@@ -88,10 +88,10 @@ func (c *channel) claimOf(port *validation.ChannelPort) *Claim {
 	return c.index[id]
 }
 
-// followRenames lets a number follow a port that was renamed. The port keeps its number and its name on the mux, so that connections go on. A port
-// gets the one claim that fits it: first by the number that it asks for, then, if it asks for none, by its spec port, then by its spec port
-// alone. If two claims fit, it gets neither. A port that was renamed and asks for another number keeps the
-// old one until it gets that.
+// followRenames gives a renamed port its former claim. The port keeps its number and its name on the mux, so that connections go on. First, a
+// port gets the claim that has the numbers that it asks for. Then, if it asks for auto, it gets the auto claim with its own number; then any
+// claim with its own number. If two claims fit, it gets neither. A port that was renamed and asks for another number keeps the old number until
+// it gets the new one.
 func (k *keeping) followRenames(e *edit) {
 	for _, sameAs := range [...]func(w *wanted, claim *Claim) bool{
 		func(w *wanted, claim *Claim) bool { return w.number() != 0 && claim.Span() == w.asks() },

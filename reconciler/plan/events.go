@@ -51,8 +51,8 @@ func listed(items []string, separator string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(items[:maxListed], separator), len(items)-maxListed)
 }
 
-// channelEvents returns the Events of a changed Accepted condition: a refusal, the end of a refusal, or the notes of an
-// accepted channel. A channel that is accepted at once gets no Event.
+// channelEvents returns the Events of a changed Accepted condition: a refusal, the end of a refusal, or the remarks about an accepted channel. A
+// channel that is accepted at once gets no Event.
 func (t *telling) channelEvents(c *channel, patch *ChannelPatch) []Event {
 	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == t.w.Keys.Accepted })
 	if i < 0 {
@@ -90,13 +90,13 @@ func (t *telling) backingEvents(c *channel, patch *ChannelPatch) []Event {
 // edges are the channels that got their first backends, and those that lost their last.
 type edges struct {
 	gained, lost []string
-	others       bool // other channels had backends before and have them now
+	others       bool // another channel had backends before, and still has them
 }
 
 func (e *edges) record(c *channel, live *metav1.Condition) {
 	had := live != nil && live.Status == metav1.ConditionTrue
 	has := c.showsAddress && c.Backends == Backed && c.RefusedSlices == ""
-	wiped := len(c.Conditions) == 0 && c.PortsNote != "" // somebody emptied its status: nothing came and nothing went
+	wiped := len(c.Conditions) == 0 && c.PortsNote != "" // another writer emptied its status: no backend came or went
 	switch {
 	case wiped:
 		e.others = e.others || has

@@ -10,7 +10,7 @@ import (
 
 func DerivedName(id PortID) string { return derivedName(id) }
 
-// Recount counts slots after a decision, and compares them with the counters that the decision kept.
+// Recount counts slots after a decision, and compares the counts with the counters that the decision kept.
 func Recount(w World, m Memory) error {
 	p := decide(&w, &m)
 	numbers, holders, held, of, carrying := 0, 0, 0, map[string]int{}, map[corev1.Protocol]int{}
@@ -57,7 +57,7 @@ func Recount(w World, m Memory) error {
 	return nil
 }
 
-// HeldNotes returns how many bytes of text the notes about channels hold.
+// HeldNotes returns how many bytes of text the remarks about channels hold.
 func HeldNotes(w World) int {
 	held := 0
 	for _, c := range decide(&w, &Memory{}).channels {

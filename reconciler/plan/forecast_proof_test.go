@@ -103,8 +103,8 @@ func provenIn(t *testing.T, file string, text []byte) (proven int) {
 	return proven
 }
 
-// provenOf predicts the last change of a channel from the Services before it, and checks that decisions agree. It
-// returns how many refusals were proven.
+// provenOf predicts the last change of a channel from the Services before it, and checks that the decision agrees. It returns how many refusals
+// were proven.
 func (c *cluster) provenOf(t *testing.T, where string, was plan.World) (proven int) {
 	t.Helper()
 	is := c.world()

@@ -14,7 +14,7 @@ type Freeze struct {
 	Message string
 }
 
-// warnOfLimits tells of settings that don't count as they are written.
+// warnOfLimits warns if a provider's limit applies, or if a list of the mux has more entries than allowed.
 func warnOfLimits(p *pass) {
 	mux := p.w.Mux
 	for _, warning := range mux.Warnings {
@@ -27,8 +27,8 @@ func warnOfLimits(p *pass) {
 	}
 }
 
-// frozenBy says why nothing may be decided; nil if the pass goes on. A fault in the mux or its ledger freezes the mux:
-// nobody loses a port because of a mistake.
+// frozenBy says why nothing may be decided; nil if the pass goes on. A fault in the mux or its ledger freezes the mux, so that nobody loses a
+// port because of a mistake.
 func frozenBy(p *pass) *Freeze {
 	switch mux := p.w.Mux; {
 	case len(mux.Problems) > 0:
@@ -65,7 +65,7 @@ func freeze(p *pass, why *Freeze) {
 	})
 	for _, c := range f.channels {
 		switch {
-		case f.before.guessed && f.showed(c): // the ledger isn't known, and the channel's status says that it has ports
+		case f.before.guessed && f.showed(c): // no claims are known, but the channel's status says that it has ports
 			c.showsAddress, c.keepsSaid = true, true
 		case c.hasNumbers():
 			f.freezeHeld(c)
@@ -107,7 +107,7 @@ func (f *freezing) freezeHeld(c *channel) {
 	}
 }
 
-// isEdited is true if a channel asks for something else than it has.
+// isEdited is true if a channel asks for something else than it has, or must be refused.
 func (f *freezing) isEdited(c *channel) bool {
 	if len(c.Problems) > 0 || f.restrict(c) != nil {
 		return true
@@ -134,9 +134,9 @@ func (p *pass) showed(c *channel) bool {
 	return len(c.Address) > 0 || said != nil && said.Reason == string(AddressPending)
 }
 
-// isReached is true if a channel of a frozen mux may show the address. Either it wasn't edited, and all its claims are on the mux. Or it showed the
-// address before, and one of its claims is on the mux, perhaps under another of its numbers. An edited channel that didn't show the address may have been
-// deleted and created again.
+// isReached is true if a channel of a frozen mux may show the address. Either it wasn't edited, and all its claims are on the mux. Or it showed
+// the address before, and a port with one of its numbers is on the mux, perhaps under the name of another of its claims. An edited channel that
+// didn't show the address may have been deleted and created again.
 func (f *freezing) isReached(c *channel, edited bool) bool {
 	some, all := false, true
 	for _, claim := range c.claims {

@@ -2,13 +2,13 @@ package plan
 
 import "slices"
 
-// grant is what one channel is about to get.
+// grant collects what one channel is about to get.
 type grant struct {
 	*pass
 	channel *channel
 	wanted  []wanted
-	adding  int      // numbers beyond those that it has
-	moving  []*Claim // claims of its own that leave their numbers
+	adding  int      // how many numbers more than the channel has now
+	moving  []*Claim // claims of the channel that leave their numbers
 	got     []given
 }
 
@@ -35,7 +35,7 @@ func (g *grant) give() *refusal {
 	return nil
 }
 
-// takeAsked takes the numbers that are asked for.
+// takeAsked takes the numbers that the ports ask for.
 func (g *grant) takeAsked() *refusal {
 	for i := range g.wanted {
 		w := &g.wanted[i]
@@ -57,7 +57,7 @@ func (g *grant) take(w *wanted, numbers Span, source Source) {
 	g.got = append(g.got, given{w, numbers, source})
 }
 
-// commit makes claims of what the channel gets. A claim that moves leaves its numbers, unless they are another port's of this channel now.
+// commit makes claims of what the channel gets. A claim that moves releases its numbers, except those that another port of the channel gets now.
 func (g *grant) commit() {
 	g.changed[g.channel.Key.Namespace] = true
 	g.release(g.moving...)
@@ -77,7 +77,7 @@ func (g *grant) commit() {
 			if old == nil {
 				continue
 			}
-			if old.Span() == it.numbers && !slices.Contains(g.moving, old) { // the channel gave the number up, and comes back to it
+			if old.Span() == it.numbers && !slices.Contains(g.moving, old) { // the channel gave the number up before, and gets it back
 				claim.Since, claim.MuxName = old.Since, old.MuxName
 			}
 			g.forget(old)
@@ -93,7 +93,7 @@ func (g *grant) commit() {
 	}
 }
 
-// releaseRest releases the numbers of a claim that another claim of its channel doesn't take over.
+// releaseRest releases the numbers of a former claim that aren't among the taken ones, which another claim of the channel has now.
 func (b *book) releaseRest(old *Claim, taken Span) {
 	for _, part := range old.Span().without(taken) {
 		rest := *old

@@ -68,7 +68,7 @@ func (g *grant) check(w *wanted) *refusal {
 		if no := g.checkNumber(w, Slot{number, asks.Protocol}); no != nil {
 			return no
 		}
-		rest.First = number + 1 // it is a number of the channel itself
+		rest.First = number + 1 // the channel itself has this number
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 		return nil
 	}
 	until := holder.Until
-	if stays := g.onMux.has(holder) && g.belongsOnMux(holder); holder.State == Releasing && !stays { // else its grace begins once it is off the mux
+	if stays := g.onMux.has(holder) && g.belongsOnMux(holder); holder.State == Releasing && !stays { // else the grace begins once its port is off
 		until = g.reservedUntil(holder)
 	}
 	no := g.conflict(w, slot, textConflict(w.port.Name, slot, holder, until))

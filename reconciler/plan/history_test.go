@@ -54,7 +54,7 @@ type history struct {
 	*cluster
 	r   *rapid.T
 	log []string
-	// mended is how the ledger is read once it can be read.
+	// mended is the condition in which the ledger is read, once it is readable again.
 	mended plan.LedgerState
 	// listens is true if listeners of Gateways ask for numbers, too.
 	listens bool
@@ -80,12 +80,12 @@ func (h *history) chance(what string, percent int) bool {
 
 func (h *history) key(name string) string { return h.language.Prefix() + "/" + name }
 
-// pass decides, and carries out as much as comes before a crash.
+// pass decides, and carries out the steps that come before a crash.
 func (h *history) pass() error {
 	if err := h.checkPure(); err != nil {
 		return err
 	}
-	h.unreadable = h.chance("unreadable", 20) // nothing can be read live
+	h.unreadable = h.chance("unreadable", 20) // live reads fail
 	_, p := h.decide()
 	h.unreadable = false
 	if p == nil {
@@ -102,7 +102,7 @@ func (h *history) pass() error {
 		h.askers()
 	}
 	err := h.applySome(p, w, n)
-	if err != nil && strings.Contains(err.Error(), "at version") { // the API server's conflict
+	if err != nil && strings.Contains(err.Error(), "at version") { // a write conflict
 		h.note("somebody was faster")
 		h.lastGood = nil
 		return nil
@@ -110,7 +110,7 @@ func (h *history) pass() error {
 	return err
 }
 
-// deed is something that happens.
+// deed draws one event of the history.
 func (h *history) deed() {
 	switch rapid.IntRange(0, 9).Draw(h.r, "who") {
 	case 0, 1, 2, 3, 4:
@@ -128,7 +128,7 @@ func (h *history) deed() {
 	}
 }
 
-// askers are people with channels, or with listeners.
+// askers plays people with channels, or with listeners.
 func (h *history) askers() {
 	if h.listens && h.chance("listener", 50) {
 		h.listeners()
@@ -137,7 +137,7 @@ func (h *history) askers() {
 	h.people()
 }
 
-// people make, edit and delete channels.
+// people creates, edits and deletes channels.
 func (h *history) people() {
 	key := types.NamespacedName{
 		Namespace: pick(h, "namespace", "app", "other"), Name: pick(h, "name", "a", "b", "c", "d"),
@@ -238,7 +238,7 @@ func (h *history) toggleRanges(svc *corev1.Service) {
 	h.put(svc)
 }
 
-// rename calls all ports something else.
+// rename gives all ports other names.
 func (h *history) rename(svc *corev1.Service) {
 	asked := svc.Annotations[h.key("external-ports")]
 	for i := range svc.Spec.Ports {
@@ -308,7 +308,7 @@ func (h *history) owner() {
 // syncAgain deletes the mux with its channels and creates the mux again. Its channels come later, as people create them.
 func (h *history) syncAgain() {
 	h.note("the mux and its channels are deleted, and the mux is created again")
-	stay := h.listens && h.chance("listeners stay", 50) // their Gateway does
+	stay := h.listens && h.chance("listeners stay", 50) // because their Gateway stays
 	for _, key := range h.channels() {
 		if !stay || !isListener(key) {
 			delete(h.services, key)
@@ -384,7 +384,7 @@ func (h *history) driftChannel() {
 	h.put(svc)
 }
 
-// ledgerDeed is what happens to ConfigMaps.
+// ledgerDeed plays changes of the ConfigMaps.
 func (h *history) ledgerDeed() {
 	if h.ledger == nil {
 		return
@@ -434,16 +434,16 @@ func (h *history) restore() {
 	}
 	restored := h.saved.Clone()
 	if restored.Generation == h.ledger.Generation {
-		return // the same decision; what was settled since is known to nobody
+		return // the same decision; nothing shows what was settled since
 	}
 	stamped := h.mux() != nil && h.mux().Annotations[h.key("generation")] == validation.FormatGeneration(h.ledger.Generation)
 	if !stamped || restored.Generation > h.ledger.Generation {
-		clear(h.established) // a copy from before the mux was made anew can't be told from the right one
+		clear(h.established) // the mux's stamp can't tell this copy from the right ledger
 	}
 	h.ledger, h.condition = &restored, plan.Good
 }
 
-// weather is what happens to the process.
+// weather plays what happens to the process.
 func (h *history) weather() {
 	what := pick(h, "weather", "restart", "hide", "unhide", "stuck", "unstuck", "later", "refused", "taken", "backends")
 	h.note("weather: %s", what)
@@ -462,7 +462,7 @@ func (h *history) weather() {
 		clear(h.hidden)
 		h.unread = false
 	case "stuck":
-		if !isListener(key) { // no request tells it
+		if !isListener(key) { // a listener's address is in memory: no write of it can fail
 			h.stuck[key] = true
 		}
 	case "unstuck":
@@ -478,7 +478,7 @@ func (h *history) weather() {
 	}
 }
 
-// mend takes away what keeps all from coming to rest.
+// mend ends everything that keeps the world from coming to rest.
 func (h *history) mend() {
 	h.note("all is mended")
 	clear(h.hidden)

@@ -39,7 +39,7 @@ type Answer struct {
 
 // RefusedPorts says which request of a channel was refused.
 type RefusedPorts struct {
-	// Slot is the requested number; its number is 0 if the refusal is about none.
+	// Slot is the requested number. Its Number is 0 if the refusal isn't about one number.
 	Slot Slot
 	// Holder is the channel that has the slot, if one has.
 	Holder types.NamespacedName
@@ -126,7 +126,7 @@ func (j Judgement) InUse(namespace string) (all, own int) { return j.inUse, j.in
 // Free counts the numbers of the mux's range that are free under a protocol.
 func (j Judgement) Free(protocol corev1.Protocol) int { return j.freeNumbers(protocol) }
 
-// Dropped returns the claims whose ports are in one list of a mux's ports, and not in another.
+// Dropped returns the claims whose ports are in the list before, and not in the list after.
 func Dropped(claims []Claim, before, after []corev1.ServicePort) []Claim {
 	had, has := indexPorts(before, nil), indexPorts(after, nil)
 	return slices.DeleteFunc(slices.Clone(claims), func(claim Claim) bool { return !had.has(&claim) || has.has(&claim) })

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// keeping decides about channels that have ports.
+// keeping decides about channels that hold numbers.
 type keeping struct{ *pass }
 
-// keep decides about channels that have ports: incumbents, which come before newcomers. First all of them release the numbers that they don't
-// ask for any more, then those that ask for something else get it, the oldest first. It returns the
-// edits that are refused because of numbers, which may be free at the end of the pass.
+// keep decides about channels that hold numbers: incumbents, which come before newcomers. First, all of them release the numbers that they don't
+// ask for any more. Then those that ask for another number get it, the oldest first. keep returns the edits that are refused because of numbers:
+// these may be free at the end of the pass.
 func keep(p *pass) (refused []*edit) {
 	k := &keeping{p}
 	k.releaseGone()
@@ -44,12 +44,12 @@ func keep(p *pass) (refused []*edit) {
 	return refused
 }
 
-// releaseGone releases the claims of channels that are gone. A channel that isn't in the cache keeps its claims until a live read
-// says that it is gone.
+// releaseGone releases the claims of channels that are gone. A channel that isn't in the cache keeps its claims until a live read says that it is
+// gone.
 func (k *keeping) releaseGone() {
 	for key, claims := range k.absent {
 		if k.m.Stuck[key] && slices.ContainsFunc(claims, k.onMux.has) {
-			k.lookAgain(k.now.Add(time.Second)) // its address can't be taken off any more, and no event follows
+			k.lookAgain(k.now.Add(time.Second)) // the channel may be gone, and then no event says when Stuck ends
 		}
 		if !slices.ContainsFunc(claims, (*Claim).held) {
 			continue
@@ -75,7 +75,7 @@ func (p *pass) shutsOut(c *channel) *refusal {
 	return nil
 }
 
-// yieldToForeign releases claims that aren't on the mux and whose numbers the mux's owner uses now.
+// yieldToForeign releases claims whose numbers the mux's owner uses now, if the claims aren't on the mux.
 func (k *keeping) yieldToForeign(c *channel) {
 	for _, claim := range c.claims {
 		if k.hasForeign(claim.Span()) && !k.onMux.has(claim) && !k.belongsOnMux(claim) {
@@ -84,8 +84,8 @@ func (k *keeping) yieldToForeign(c *channel) {
 	}
 }
 
-// judgeIncumbent grants or refuses the edit of a channel that has ports. A channel without an edit is refused only
-// if it has problems, is disabled, or may not be on this mux.
+// judgeIncumbent grants or refuses the edit of a channel that holds numbers. A channel without an edit is refused if it is disabled, has problems
+// or source ranges, or lacks a port on the mux that the API server refuses or that must wait.
 func (k *keeping) judgeIncumbent(c *channel, e *edit) {
 	no := k.refuseIncumbent(c, e)
 	if no == nil {
@@ -96,7 +96,7 @@ func (k *keeping) judgeIncumbent(c *channel, e *edit) {
 	c.showsAddress = c.hasNumbers() && slices.ContainsFunc(c.claims, k.belongsOnMux)
 	if c.Disabled && (c.hasNumbers() || len(c.Problems) == 0) {
 		off := &refusal{reason: Disabled, message: textDisabled(c, k.w.Keys.Disabled, c.hasNumbers())}
-		if no != nil && c.hasNumbers() { // a disabled channel may ask for another number, and the next pass may have that
+		if no != nil && c.hasNumbers() { // a disabled channel may ask for another number, which may be free in the next pass
 			off.slot, off.usedUp, off.until = no.slot, no.usedUp, no.until
 		}
 		c.refuse(off)
@@ -109,7 +109,7 @@ func (k *keeping) judgeIncumbent(c *channel, e *edit) {
 func (k *keeping) refuseIncumbent(c *channel, e *edit) *refusal {
 	said := k.m.Refused[c.Key]
 	switch no := k.restrict(c); {
-	case no != nil: // before other problems: isOriginals knows the channel by this reason
+	case no != nil: // before other problems: isOriginals recognizes the channel by this reason
 		return no
 	case len(c.Problems) > 0:
 		return problemsOf(c.Problems)

@@ -11,7 +11,7 @@ import (
 // isMissing is true for a claim in force whose port isn't on the mux.
 func (p *pass) isMissing(claim *Claim) bool { return claim.held() && !p.onMux.has(claim) }
 
-// isReturning is true for a channel that its owner disabled and enables again, or that gives its source ranges up, and for one whose return waits.
+// isReturning is true for a channel whose owner enables it again or removes its source ranges, also while its return is postponed.
 func (k *keeping) isReturning(c *channel) bool {
 	said := meta.FindStatusCondition(c.Conditions, k.w.Keys.Accepted)
 	if said == nil || len(c.Address) > 0 {
@@ -24,8 +24,8 @@ func (k *keeping) isReturning(c *channel) bool {
 	return false
 }
 
-// postpone refuses a change of a channel whose namespace changes its ports on the mux too often. Numbers that the channel gives up leave the
-// mux at once nevertheless. A rebuilt ledger postpones nothing.
+// postpone refuses a change of a channel whose namespace changes ports on the mux too often. Numbers that the channel gives up still leave the
+// mux at once. After a rebuild of the ledger, nothing is postponed.
 func (p *pass) postpone(c *channel) *refusal {
 	until := p.limitedUntil(c.Key.Namespace)
 	if until.IsZero() {
@@ -45,19 +45,19 @@ func (p *pass) limitedUntil(namespace string) time.Time {
 	return until
 }
 
-// meets is true if a claim is what the port asks for. An auto port keeps its number though the range has moved since.
+// meets is true if a claim is what the port asks for. An auto port keeps its number even if the range was changed since.
 func (p *pass) meets(claim *Claim, port *validation.ChannelPort) bool {
 	switch port.Request.Kind {
 	case validation.Auto:
 		return claim.Source == Auto || p.w.Mux.Auto.Contains(claim.Public)
 	case validation.Own, validation.Number:
 		return claim.Span() == NewSpan(port.Request.Number, port.Request.Last, port.Protocol)
-	case validation.Unread: // refused elsewhere; until then it keeps what it has
+	case validation.Unread: // a problem, refused elsewhere: the port keeps what it has
 	}
 	return true
 }
 
-// following returns the claim with the source and the spec port that its port has now.
+// following returns the claim with the source and the own number that its port has now.
 func (c *Claim) following(port *validation.ChannelPort) Claim {
 	now := *c
 	switch port.Request.Kind {
@@ -71,7 +71,7 @@ func (c *Claim) following(port *validation.ChannelPort) Claim {
 }
 
 // update changes a claim's fields as its port changed, without a change of its number. It returns false if the namespace has used up its changes:
-// its edits are postponed then.
+// then the edit is postponed.
 func (k *keeping) update(claim *Claim, now Claim) bool {
 	if *claim == now {
 		return true

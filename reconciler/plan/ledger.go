@@ -55,7 +55,7 @@ func (l Ledger) sorted() Ledger {
 
 func compareHolders(a, b HostnameHolder) int { return cmp.Compare(a.Hostname, b.Hostname) }
 
-// SameClaims is true if two lists would be written alike: a moment is the same in any time zone.
+// SameClaims is true if two lists would be written alike. Equal moments in two time zones are written alike.
 func SameClaims(a, b []Claim) bool {
 	if len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] {
 		return true // the same slice

@@ -13,13 +13,13 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// The cluster keeps a listener of a Gateway as a Service that has a slash in its name, with one port. So the judge of channels judges listeners,
+// The cluster keeps a listener of a Gateway as a Service that has a slash in its name, with one port. So the checks of channels check listeners,
 // too. The process reads it as package gatewayapi/read does. The conditions, address and note of such a Service are in the process's memory: a
 // restart forgets them.
 
 func isListener(key types.NamespacedName) bool { return strings.Contains(key.Name, "/") }
 
-// read is a channel or a listener, as the process reads it.
+// read returns a channel or a listener, as the process reads it.
 func (c *cluster) read(svc *corev1.Service) plan.ObservedChannel {
 	key := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
 	if !isListener(key) {
@@ -44,7 +44,7 @@ func (c *cluster) putListener(svc *corev1.Service, number int32, protocol corev1
 	c.put(svc)
 }
 
-// forgetListeners is what a crash does to the memory of the process.
+// forgetListeners does what a crash does to the memory of the process.
 func (c *cluster) forgetListeners() {
 	for key, svc := range c.services {
 		if isListener(key) {
@@ -66,7 +66,7 @@ func (h *history) restartListeners() {
 	}
 }
 
-// listeners come, change and go. Those of a Gateway are in the mux's namespace, and those of ListenerSets in the tenants'.
+// listeners creates, changes and deletes listeners. Those of a Gateway are in the mux's namespace, and those of ListenerSets in the tenants'.
 func (h *history) listeners() {
 	key := pick(h, "listener", types.NamespacedName{Namespace: muxKey.Namespace, Name: "gateway/edge/a"}, types.NamespacedName{Namespace: muxKey.Namespace, Name: "gateway/edge/b"},
 		types.NamespacedName{Namespace: "app", Name: "listenerset/s/a"}, types.NamespacedName{Namespace: "app", Name: "listenerset/s/b"},
@@ -80,7 +80,7 @@ func (h *history) listeners() {
 	case h.chance("delete", 25):
 		h.note("listener %s goes", key)
 		delete(h.services, key)
-	case h.chance("recreate", 15): // with its ListenerSet
+	case h.chance("recreate", 15): // as its ListenerSet is created again
 		again := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, CreationTimestamp: metav1.NewTime(h.now)}}
 		h.note("listener %s is created again", key)
 		h.putListener(again, svc.Spec.Ports[0].Port, svc.Spec.Ports[0].Protocol)

@@ -40,7 +40,7 @@ func textServedBefore(mux types.NamespacedName, by Server) string {
 		textServer(by), listed(by.Namespaces, ", "), mux.Namespace)
 }
 
-// textServer begins the messages of one reconciler. isUnserved recognizes them by it.
+// textServer returns the beginning of one reconciler's messages. isUnserved recognizes them by it.
 func textServer(by Server) string {
 	return fmt.Sprintf("the reconciler %s serves muxes ", by.Name)
 }
@@ -92,7 +92,7 @@ func textDisabled(c *channel, key string, holds bool) string {
 	switch {
 	case !holds:
 		return fmt.Sprintf("gets no ports because of %s", key)
-	case !claimants.IsService(c.Key): // others can ask for a route's number by a ListenerSet
+	case !claimants.IsService(c.Key): // a ListenerSet may still get a route's number
 		return fmt.Sprintf("withdrawn because of %s; no other route gets its number", key)
 	}
 	return fmt.Sprintf("withdrawn because of %s; its numbers are held", key)

@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// The messages to channels that are refused.
+// These are the messages to channels that are refused.
 
 func textNamespace(mux *ObservedMux, namespace string) string {
 	return fmt.Sprintf("namespace %s may not attach to the mux %s, which allows %s: ask the mux's owner, or use another",
@@ -36,7 +36,7 @@ func textRefused(mux types.NamespacedName, words string) string {
 	return fmt.Sprintf("the API server didn't take this channel's ports on the mux %s: %s", mux, words) + moreNodePorts(words)
 }
 
-// moreNodePorts is the way out if the API server has no node ports left.
+// moreNodePorts returns advice if the API server has no node ports left.
 func moreNodePorts(words string) string {
 	if !strings.Contains(words, "allocate a nodePort") {
 		return ""
@@ -70,7 +70,7 @@ func textQuotaAdvice(held int) string {
 	return fmt.Sprintf("it has %d; free some, or ask for the limit to be raised", held)
 }
 
-// Counted reads "no port", "1 port", "2 ports". Above its limit, a mux has no port left either.
+// Counted returns "no port", "1 port" or "2 ports". n is negative for a mux above its limit: it has no port left either.
 func Counted(n int, what string) string {
 	switch {
 	case n <= 0:
@@ -138,7 +138,7 @@ func textWayOut(near int32, canPick bool) string {
 	return strings.Join(ways, ", or ")
 }
 
-// textListenerWayOut is advice for a listener of a Gateway, which can't ask for auto.
+// textListenerWayOut returns advice for a listener of a Gateway, which can't ask for auto.
 func textListenerWayOut(near int32) string {
 	if near == 0 {
 		return "use another Gateway"

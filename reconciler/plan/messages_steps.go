@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// The purpose of a step, in dry runs and in Events about drift.
+// These texts give the purpose of a step, in dry runs and in Events about drift.
 
 func textAnnotation(key, want string) string {
 	if want == "" {

@@ -17,8 +17,8 @@ const (
 	maxTopologyBytes = 40 << 10
 )
 
-// notes are the annotations for people on the mux. They depend only on the ports and names on the mux, so that they
-// change only when those do: each write makes a provider check its load balancer.
+// notes are the annotations for people on the mux. They depend only on the ports and names on the mux, so that they change only with these: each
+// write makes a provider check its load balancer.
 type notes struct{ channels, topology, summary string }
 
 func (w *writing) writeNotes(published []*Claim) notes {
@@ -72,7 +72,7 @@ func (w *writing) topology(keys []types.NamespacedName) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// topologyLine reads "app/web  http:8080->443/TCP  web.example.com".
+// topologyLine returns a line such as "app/web  http:8080->443/TCP  web.example.com".
 func topologyLine(key types.NamespacedName, claims []*Claim, names []string) string {
 	slices.SortFunc(claims, func(a, b *Claim) int { return compareIDs(a.Owner, b.Owner) })
 	var b strings.Builder
@@ -90,10 +90,10 @@ func topologyLine(key types.NamespacedName, claims []*Claim, names []string) str
 	return b.String()
 }
 
-// String reads "443/TCP".
+// String returns a text such as "443/TCP".
 func (s Slot) String() string { return strconv.Itoa(int(s.Number)) + "/" + string(s.Protocol) }
 
-// channelList is a JSON list. Its last entry counts the channels that don't fit.
+// channelList returns a JSON list. Its last entry counts the channels that don't fit.
 func channelList(keys []types.NamespacedName) string {
 	list := make([]string, 0, len(keys))
 	size := 2

@@ -18,7 +18,7 @@ func numberSets() map[corev1.Protocol]*numberSet {
 func (n *numberSet) add(number int32)    { n[number/64] |= 1 << (number % 64) }
 func (n *numberSet) remove(number int32) { n[number/64] &^= 1 << (number % 64) }
 
-// within returns the bits of a word that are numbers of the run.
+// within returns the mask of the numbers of the run within one word of a set.
 func within(run validation.PortRange, word int32) uint64 {
 	some := ^uint64(0)
 	if word == run.First/64 {
@@ -37,8 +37,8 @@ func (n *numberSet) addRun(run validation.PortRange) {
 	}
 }
 
-// firstFree returns the first number of the run that is in none of the sets, or 0. It checks 64 numbers at a time, so
-// that a range with one free number costs no more than an empty one.
+// firstFree returns the first number of the run that is in none of the sets, or 0. It checks 64 numbers at a time, so that a nearly full range
+// costs little more than a free one.
 func firstFree(run validation.PortRange, sets ...*numberSet) int32 {
 	for word := run.First / 64; word <= run.Last/64; word++ {
 		free := within(run, word)

@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestNumbers compares with a search of one number after the other.
+// TestNumbers compares each function with a search of one number after the other.
 func TestNumbers(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		first := rapid.Int32Range(1, 300).Draw(r, "first")
@@ -56,7 +56,7 @@ func TestNumbers(t *testing.T) {
 	})
 }
 
-// TestNearest: of two numbers at the same distance it returns the higher one.
+// TestNearest: of two numbers at the same distance, nearest returns the higher one.
 func TestNearest(t *testing.T) {
 	ranges := portRanges(t, "8000-8010,9000-9010")
 	rapid.Check(t, func(r *rapid.T) {
@@ -106,7 +106,7 @@ func portRanges(t testing.TB, text string) validation.PortRanges {
 	return ReadMux(language, svc, false).Auto
 }
 
-// TestSpanWithout compares with sets of numbers.
+// TestSpanWithout compares the method with sets of numbers.
 func TestSpanWithout(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		span := func(name string) Span {

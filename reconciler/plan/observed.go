@@ -13,7 +13,7 @@ type ObservedMux struct {
 	Problems []validation.Problem
 	Excesses []validation.Problem
 	Warnings []validation.Problem
-	// Address is what its provider gave it.
+	// Address is the address that the provider gave the mux.
 	Address []corev1.LoadBalancerIngress
 	// DeclaresPlaceholder is true if the tool that applies the mux declares the placeholder port.
 	DeclaresPlaceholder bool
@@ -38,13 +38,13 @@ type ObservedChannel struct {
 	Problems   []validation.Problem
 	Address    []corev1.LoadBalancerIngress
 	Conditions []metav1.Condition
-	// PortsNote is the ports annotation to the letter.
+	// PortsNote is the ports annotation exactly as written.
 	PortsNote string
 	Leftovers validation.Leftovers
 	// Admitted is true if the mux's owner admits the channel by other means than allowed-namespaces.
 	Admitted bool
 	Backends Backing
-	// RefusedSlices are the API server's words about a slice of the channel's backends; empty if it takes them all.
+	// RefusedSlices are the API server's words about a slice of the channel's backends that it refuses; empty if it refuses none.
 	RefusedSlices string
 }
 

@@ -38,7 +38,7 @@ type channel struct {
 	*ObservedChannel
 	decision
 	claims []*Claim          // in every state
-	room   [2]*Claim         // for the first of them: most channels have no more
+	room   [2]*Claim         // the memory for the first two claims: most channels have no more
 	index  map[PortID]*Claim // see claimOf
 	speaks bool              // a port has an appProtocol
 	// withdrawn is true if the channel's numbers are held, but don't belong on the mux.
@@ -75,14 +75,14 @@ func newPass(w *World, m *Memory) *pass {
 // hasNumbers is true if the channel has a claim in force.
 func (c *channel) hasNumbers() bool { return slices.ContainsFunc(c.claims, (*Claim).held) }
 
-// lookAgain asks for another pass at a time.
+// lookAgain asks for another pass at the given time, unless an earlier one is due.
 func (p *pass) lookAgain(at time.Time) {
 	if p.again.IsZero() || at.Before(p.again) {
 		p.again = at
 	}
 }
 
-// warn adds a Warning about the mux, for as long as it is so.
+// warn adds a Warning about the mux. It stands as long as each pass adds it again.
 func (p *pass) warn(reason validation.Reason, message string) {
 	p.plan.Standing = append(p.plan.Standing, Event{Object: p.w.Key, Warning: true, Reason: reason, Message: message})
 }
@@ -93,9 +93,9 @@ func (p *pass) belongsOnMux(claim *Claim) bool {
 	switch {
 	case claim.State == InGrace:
 		return false
-	case claim.State == Releasing: // its channel may still show the address, and have nothing else
+	case claim.State == Releasing: // it stays if the channel still shows the address and has no other port
 		return p.onMux.has(claim) && p.isStuck(claim.Owner.Channel)
-	case c == nil: // the channel isn't in the cache. It may be disabled, so its port stays as it is.
+	case c == nil: // the cache doesn't show the channel. It may be disabled, so its port stays as it is.
 		_, isLive := p.onMux.spanNamed(claim.MuxName)
 		return isLive
 	case c.withdrawn:
@@ -107,13 +107,13 @@ func (p *pass) belongsOnMux(claim *Claim) bool {
 	return !no.Withheld || p.onMux.has(claim) || !slices.Contains(no.Slots, claim.Slot())
 }
 
-// isStuck is true for a channel without a claim that stays on the mux, if its address couldn't be taken off.
+// isStuck is true if the channel's address couldn't be taken off, and no claim in force keeps a port of the channel on the mux.
 func (p *pass) isStuck(key types.NamespacedName) bool {
 	return p.m.Stuck[key] && !slices.ContainsFunc(p.claimsOf(key), func(c *Claim) bool { return c.held() && p.belongsOnMux(c) })
 }
 
-// wasShown is true for a claim whose channel has its number in its ports annotation: we write that after the port came to the mux. The
-// annotation may have the port's former name.
+// wasShown is true if the channel's ports annotation has the claim's number. We write that annotation after the port came to the mux. It may
+// still have the port's former name.
 func (p *pass) wasShown(claim *Claim) bool {
 	c := p.byKey[claim.Owner.Channel]
 	return c != nil && slices.ContainsFunc(c.Recorded, func(m validation.PortMapping) bool {
@@ -132,7 +132,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// protocols are all that a port can have.
+// protocols returns all protocols that a port can have.
 func protocols() [3]corev1.Protocol {
 	return [...]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}
 }

@@ -21,10 +21,10 @@ type MuxPatch struct {
 	ResourceVersion string
 	// Ports is the whole list, nil if it stays as it is.
 	Ports []corev1.ServicePort
-	// Added are the channels that get ports with it, in the order in which they are served. If the API server refuses the
-	// patch, one of them may be why.
+	// Added are the channels that get ports with this patch, in the order in which they are served. If the API server refuses the patch, one of them
+	// may be the cause.
 	Added []types.NamespacedName
-	// Annotations to set; those to an empty value are taken away.
+	// Annotations has the annotations to set. An empty value removes the annotation.
 	Annotations map[string]string
 	// DropFinalizer is the original's finalizer if the patch removes it.
 	DropFinalizer string
@@ -44,11 +44,11 @@ type ChannelPatch struct {
 	Address    []corev1.LoadBalancerIngress
 	SetAddress bool
 	Conditions []metav1.Condition // to set
-	Drop       []string           // types of conditions to take away
-	// PortsNote is the ports annotation, taken away if empty, if SetNote is true.
+	Drop       []string           // types of conditions to remove
+	// PortsNote is the new ports annotation, if SetNote is true. Empty removes it.
 	PortsNote string
 	SetNote   bool
-	// Leftovers of the original, to take away.
+	// Leftovers has what is left of the original and must be removed.
 	Leftovers validation.Leftovers
 	Why       []string
 	Events    []Event

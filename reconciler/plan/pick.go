@@ -9,7 +9,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// pickRest picks numbers where any will do.
+// pickRest picks numbers for auto ports.
 func (g *grant) pickRest() *refusal {
 	ranges := g.w.Mux.Auto.Ranges()
 	for i := range g.wanted {
@@ -36,7 +36,7 @@ func (g *grant) isGiven(w *wanted) bool {
 // pick picks, in this order:
 //
 //	the number that the port had before
-//	one number for all ports that have one number under several protocols
+//	one public number for all auto ports that have the same own number under several protocols
 //	the first free number
 //	a number that the channel gave up and that is still reserved for it
 func (g *grant) pick(w *wanted, ranges []validation.PortRange) bool {
@@ -58,8 +58,8 @@ func (g *grant) pick(w *wanted, ranges []validation.PortRange) bool {
 	return false
 }
 
-// spare is a number that the channel gave up and that can be picked again; with former, only one of this very port. Of several claims it
-// takes the one that is held longest.
+// spare returns a number that the channel gave up and that may be picked again; with former, only a number of this very port. Of several numbers
+// it returns the one that stays reserved the longest.
 func (g *grant) spare(w *wanted, former bool) (number Span, found bool) {
 	var until time.Time
 	for _, claim := range g.channel.claims {
@@ -78,7 +78,7 @@ func (g *grant) spare(w *wanted, former bool) (number Span, found bool) {
 	return number, found
 }
 
-// pickPair gives ports that have one number under several protocols one public number, if one is free under all of them.
+// pickPair gives ports with the same own number under several protocols one public number, if a number is free under all of them.
 func (g *grant) pickPair(w *wanted, ranges []validation.PortRange) bool {
 	var set []*wanted
 	var under []corev1.Protocol

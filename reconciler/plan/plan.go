@@ -46,7 +46,7 @@ func (p *pass) decidePorts() bool {
 	return true
 }
 
-// canGivePorts is false for a mux that isn't there, is being deleted, or isn't a load balancer, which it also warns of.
+// canGivePorts is false for a mux that isn't there, is being deleted, or isn't a load balancer. It warns of the last case.
 func (p *pass) canGivePorts() bool {
 	mux := p.w.Mux
 	if mux == nil || mux.Deleting {
@@ -74,7 +74,7 @@ func orphan(p *pass) {
 	}
 }
 
-// finish sorts the lists that no step has sorted, and says when to look again.
+// finish sorts the lists that no step has sorted, and says when the next pass is due.
 func (p *pass) finish() *Plan {
 	slices.SortFunc(p.plan.Confirm, CompareKeys)
 	p.plan.Confirm = slices.Compact(p.plan.Confirm)
@@ -85,8 +85,8 @@ func (p *pass) finish() *Plan {
 	return p.plan
 }
 
-// confirm asks for a live read of each channel that would lose a number, or a port on the mux. The cache may be behind: the channel may still want the
-// number, which could then go to another one.
+// confirm asks for a live read of each channel that would lose a number, or a port on the mux. The cache may be behind: the channel may still
+// want the number, which could then go to another channel.
 func confirm(p *pass) {
 	confirmMux(p)
 	if p.plan.Reserve == nil && p.plan.Publish == nil && p.plan.Settle == nil {
@@ -105,7 +105,7 @@ func confirm(p *pass) {
 			ask(claim.Owner.Channel)
 		}
 	}
-	for _, claim := range p.claims { // the number stays, and the port goes: of a disabled channel, or of a ledger that was rebuilt
+	for _, claim := range p.claims { // the number stays, and the port goes: of a disabled channel, or after a rebuild of the ledger
 		if claim.State != InGrace && p.onMux.has(claim) && !p.belongsOnMux(claim) {
 			ask(claim.Owner.Channel)
 		}

@@ -9,7 +9,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// The placeholder is the port of a mux that has no other: a Service needs one.
+// The placeholder is the only port of a mux without other ports: a Service needs a port.
 const (
 	placeholderName   = "placeholder"
 	placeholderNumber = validation.PlaceholderPort
@@ -21,8 +21,8 @@ type portsOnMux struct {
 	bySlot  *slots[*corev1.ServicePort]
 	byName  map[string]*corev1.ServicePort // see named
 	ranges  map[string]Span                // by name
-	foreign []*corev1.ServicePort          // not ours, in their order
-	derived map[string]portOf              // channels' ports by the name that we would give them; see ofChannel
+	foreign []*corev1.ServicePort          // not ours, in the order of spec.ports
+	derived map[string]portOf              // channels' ports, by the name that we would derive for them; see ofChannel
 }
 
 func indexPorts(ports []corev1.ServicePort, ranges []validation.MuxRange) portsOnMux {
@@ -59,7 +59,7 @@ func (o *portsOnMux) spanNamed(name string) (Span, bool) {
 	return numbers, there
 }
 
-// has is true if the claim's numbers are on the mux under its name. They may be a part of a range that is about to change.
+// has is true if the claim's numbers are on the mux under the claim's name. They may be a part of a range that is about to change.
 func (o *portsOnMux) has(claim *Claim) bool {
 	if port := o.bySlot.at(claim.Slot()); port != nil && port.Name == claim.MuxName && !claim.IsRange() {
 		return true
@@ -68,7 +68,7 @@ func (o *portsOnMux) has(claim *Claim) bool {
 	return there && numbers.Covers(claim.Span())
 }
 
-// MayHaveOurs is true if a mux has ports besides the placeholder, or ranges: a ledger without claims may have lost theirs.
+// MayHaveOurs is true if a mux has ports besides the placeholder, or ranges: then a ledger without claims may have lost claims.
 func MayHaveOurs(mux *validation.Mux) bool {
 	return len(mux.Ranges) > 0 || slices.ContainsFunc(mux.Ports, func(p corev1.ServicePort) bool { return !isPlaceholder(&p) })
 }
@@ -84,7 +84,7 @@ func placeholderPort() *corev1.ServicePort {
 	}
 }
 
-// sortedClaims are claims in the order of their numbers.
+// sortedClaims returns claims in the order of their numbers.
 func sortedClaims(claims []*Claim) []*Claim {
 	if len(claims) < 2 {
 		return claims

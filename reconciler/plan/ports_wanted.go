@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// ports is the list that the mux must have: foreign ports as they are, then the ports of channels.
+// ports returns the ports that the mux must have: foreign ports as they are, then the ports of channels.
 func (w *writing) ports(published []*Claim) []corev1.ServicePort {
 	ports := make([]corev1.ServicePort, 0, len(published)+len(w.onMux.foreign)+1)
 	for _, port := range w.onMux.foreign {
@@ -25,7 +25,7 @@ func (w *writing) ports(published []*Claim) []corev1.ServicePort {
 	there := live != nil && isPlaceholder(live)
 	isTaken := slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return SlotOf(&port) == SlotOf(placeholderPort()) })
 	switch {
-	case there && !isTaken && w.w.Mux.keepsPlaceholder(): // a channel's port had its number, and goes now
+	case there && !isTaken && w.w.Mux.keepsPlaceholder(): // a channel's port had the placeholder's number, and goes now
 		ports = slices.Insert(ports, 0, *live)
 	case len(ports) == 0 && there:
 		ports = append(ports, *live)
@@ -35,7 +35,7 @@ func (w *writing) ports(published []*Claim) []corev1.ServicePort {
 	return ports
 }
 
-// ranges is the list of ranges that the mux must have. spec.ports can't hold them.
+// ranges returns the ranges that the mux must have. spec.ports can't hold them.
 func (w *writing) ranges(published []*Claim) []validation.MuxRange {
 	var ranges []validation.MuxRange
 	for _, claim := range published {
@@ -47,7 +47,7 @@ func (w *writing) ranges(published []*Claim) []validation.MuxRange {
 	return ranges
 }
 
-// publishedClaims are those that belong on the mux, in the order of their ports; others don't.
+// publishedClaims returns the claims that belong on the mux, in the order of their ports, and the others.
 func (w *writing) publishedClaims() (published, others []*Claim) {
 	published = make([]*Claim, 0, len(w.claims))
 	for _, claim := range w.claims {
@@ -61,7 +61,7 @@ func (w *writing) publishedClaims() (published, others []*Claim) {
 	return published, others
 }
 
-// port is a claim's port on the mux. It keeps its node port, also when its number or its name changes.
+// port returns a claim's port on the mux. The port keeps its node port, also when its number or its name changes.
 func (w *writing) port(claim *Claim) corev1.ServicePort {
 	port := corev1.ServicePort{
 		Name: claim.MuxName, Protocol: claim.Owner.Protocol, Port: claim.Public,
@@ -80,7 +80,8 @@ func (w *writing) port(claim *Claim) corev1.ServicePort {
 	return port
 }
 
-// predecessor is what a claim's port was before: it has its name, or at least its number; nil if there is no such port.
+// predecessor returns the port on the mux that becomes a claim's port: the one with the claim's name, or else the one on its number; nil if there
+// is none.
 func (w *writing) predecessor(claim *Claim) *corev1.ServicePort {
 	there := w.onMux.bySlot.at(claim.Slot())
 	if there != nil && there.Name == claim.MuxName {
@@ -95,13 +96,13 @@ func (w *writing) predecessor(claim *Claim) *corev1.ServicePort {
 	return there
 }
 
-// keeps is true if the claim that has a port's name stays on the mux: then it keeps the node port itself.
+// keeps is true if the claim that has a port's name stays on the mux: then that claim keeps the node port.
 func (w *writing) keeps(live *corev1.ServicePort) bool {
 	claim := w.names[live.Name]
 	return claim != nil && w.belongsOnMux(claim)
 }
 
-// appProtocol returns the appProtocol of a claim's port on the mux. A change of it is a change of the port.
+// appProtocol returns the appProtocol of a claim's port on the mux. A change of it counts as a change of the port, so it may have to wait.
 func (w *writing) appProtocol(c *channel, claim *Claim) *string {
 	var asked *string
 	for i := range c.Ports {

@@ -6,10 +6,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// keepProvider keeps the limits of the provider that the ledger recorded, if the mux's owner names no provider by class
-// or annotation. An annotation that the chart sets by default doesn't count. The load balancer still belongs to that
-// provider, so a lost annotation must not lift a limit. The owner ends this by naming a provider. A mux that was
-// deleted and created again starts without it.
+// keepProvider keeps the limits of the provider that the ledger recorded, if the mux's owner names no provider by class or annotation. An
+// annotation that the chart sets by default doesn't count. The load balancer still belongs to that provider, so a lost annotation must not lift a
+// limit. The owner ends this by naming a provider. A mux that was deleted and created again starts without those limits.
 func (r *reader) keepProvider() {
 	before := &r.before
 	known, mux := before.ledger.MuxUID, r.w.Mux

@@ -24,7 +24,7 @@ type target struct {
 	generation int64
 }
 
-// patchMux is the one patch of the mux.
+// patchMux plans the one patch of the mux, if the mux differs from the target.
 func (w *writing) patchMux(to target) {
 	mux := w.w.Mux
 	patch := &MuxPatch{ResourceVersion: mux.ResourceVersion, Annotations: map[string]string{}}
@@ -43,7 +43,7 @@ func (w *writing) patchMux(to target) {
 	w.plan.Publish = patch
 }
 
-// dropLeftovers takes away what the original left.
+// dropLeftovers removes what the original left on the mux.
 func (w *writing) dropLeftovers(patch *MuxPatch) {
 	left := w.w.Mux.Leftovers
 	if left.Empty() {
@@ -82,8 +82,8 @@ func (w *writing) annotate(patch *MuxPatch, to target) bool {
 	return slices.Contains(told[:], true)
 }
 
-// addedChannels are the channels of which a port comes to the mux, in the order in which they are served if there isn't room for all:
-// those that have ports already, then the oldest.
+// addedChannels returns the channels that get a port on the mux with this patch, in the order in which they are served if there isn't room for
+// all: those that have ports already, then the oldest.
 func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 	incumbent := map[types.NamespacedName]bool{}
 	for _, claim := range published {
@@ -97,7 +97,7 @@ func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 		if c := w.byKey[key]; c != nil {
 			return c.Created
 		}
-		return time.Time{} // it isn't in the cache, so it is an old one
+		return time.Time{} // the cache doesn't show the channel, so it counts as the oldest
 	}
 	return slices.SortedFunc(maps.Keys(incumbent), func(a, b types.NamespacedName) int {
 		if incumbent[a] != incumbent[b] {
@@ -110,7 +110,7 @@ func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 	})
 }
 
-// muxContent hashes the fields of the mux that we write, so that a write that repeats another is noticed.
+// muxContent hashes the fields of the mux that we write. An equal hash shows that a write repeats an earlier one.
 func (w *writing) muxContent(to *target) uint64 {
 	content := contentOf(
 		string(w.w.Mux.UID), w.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,

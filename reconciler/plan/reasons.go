@@ -2,8 +2,8 @@ package plan
 
 import "nowake.ai/svc-lb-mux/validation"
 
-// Reasons in conditions and Events that need more than one object to decide. Like those of validation they are part of
-// the API: people filter by them.
+// These are reasons in conditions and Events that need more than one object to decide. Like those of validation they are part of the API: people
+// filter by them.
 const (
 	// Accepted is a channel that has all its ports.
 	Accepted validation.Reason = "Accepted"
@@ -11,43 +11,44 @@ const (
 	Programmed validation.Reason = "Programmed"
 	// AddressPending is a channel whose ports are on a mux that has no address yet.
 	AddressPending validation.Reason = "AddressPending"
-	// NotAccepted is a channel that has no ports to program.
+	// NotAccepted is a channel that has no ports to program, or that is being deleted.
 	NotAccepted validation.Reason = "NotAccepted"
-	// Disabled is a channel that its owner withdrew. Its numbers are held.
+	// Disabled is a channel that its owner withdrew. If it has numbers, they are held.
 	Disabled validation.Reason = "Disabled"
-	// Waiting is a channel of a frozen mux.
+	// Waiting is a channel that asks a frozen mux for ports or for a change.
 	Waiting validation.Reason = "Waiting"
 
 	// HasBackends, NoBackends and FamilyMismatch are reasons of the BackendsReady condition.
 	HasBackends    validation.Reason = "HasBackends"
 	NoBackends     validation.Reason = "NoBackends"
 	FamilyMismatch validation.Reason = "FamilyMismatch"
-	// BackendsPending is a channel whose backends are ready, and are no longer on the mux.
+	// BackendsPending is a channel whose backends are ready, but aren't on the mux.
 	BackendsPending validation.Reason = "BackendsPending"
-	// BackendsRefused is a channel with an EndpointSlice on the mux that the API server doesn't take.
+	// BackendsRefused is a channel with an EndpointSlice for the mux that the API server doesn't take.
 	BackendsRefused validation.Reason = "BackendsRefused"
 
-	// MuxNotFound is a channel that names a mux that doesn't exist.
+	// MuxNotFound is a channel whose mux doesn't exist, is being deleted, or is no mux.
 	MuxNotFound validation.Reason = "MuxNotFound"
-	// MuxNotServed is a mux, a channel of a mux, or a Gateway, in a namespace that no reconciler serves.
+	// MuxNotServed is a mux or a Gateway in a namespace that the reconciler doesn't serve, or a channel of such a mux.
 	MuxNotServed validation.Reason = "MuxNotServed"
-	// MuxPortConflict is a number that belongs to another channel or to the mux's owner.
+	// MuxPortConflict is a request for a number that another channel or the mux's owner has.
 	MuxPortConflict validation.Reason = "MuxPortConflict"
 	// PortRangesNotSupported is a channel that asks for a range of numbers on a mux that isn't on gateways.
 	PortRangesNotSupported validation.Reason = "PortRangesNotSupported"
 	// MuxPortLimitExceeded is a channel that doesn't fit under the mux's cap.
 	MuxPortLimitExceeded validation.Reason = "MuxPortLimitExceeded"
-	// QuotaExceeded is a channel that doesn't fit under its namespace's cap.
+	// QuotaExceeded is a channel that doesn't fit under the quota of its namespace.
 	QuotaExceeded validation.Reason = "QuotaExceeded"
 	// PortChangesLimited is a change that waits, because its namespace changed ports on the mux too often.
 	PortChangesLimited validation.Reason = "PortChangesLimited"
 	// NamespaceNotAllowed is a channel in a namespace that may not attach.
 	NamespaceNotAllowed validation.Reason = "NamespaceNotAllowed"
-	// HostnameNotAllowed is a DNS name that isn't gathered. Its channel keeps its ports.
+	// HostnameNotAllowed is a DNS name that the mux doesn't take. Its channel keeps its ports; only a newcomer whose name external-dns would publish
+	// gets none.
 	HostnameNotAllowed validation.Reason = "HostnameNotAllowed"
-	// ProtocolNotAllowed is a port with a protocol that the mux doesn't carry.
+	// ProtocolNotAllowed is a port with a protocol that the mux doesn't take, or can't mix with its other ports.
 	ProtocolNotAllowed validation.Reason = "ProtocolNotAllowed"
-	// OutOfRange is a number outside of the range that allows it.
+	// OutOfRange is a number outside of the mux's ranges: a request for one is refused, and an incumbent keeps its own.
 	OutOfRange validation.Reason = "OutOfRange"
 	// MuxPatchRefused is a channel or a mux whose write the API server refused.
 	MuxPatchRefused validation.Reason = "MuxPatchRefused"
@@ -64,8 +65,7 @@ const (
 	MuxDriftCorrected validation.Reason = "MuxDriftCorrected"
 	// Contested is a mux that another writer keeps changing back, or a channel whose ports are missing because of that.
 	Contested validation.Reason = "Contested"
-	// MuxExternalDNSAnnotationConflict is a value for external-dns that the mux's owner, or another channel, has set
-	// differently.
+	// MuxExternalDNSAnnotationConflict is a DNS name that another namespace has, or a proxied flag that the mux's owner set otherwise.
 	MuxExternalDNSAnnotationConflict validation.Reason = "MuxExternalDnsAnnotationConflict"
 	// MuxPaused is a mux that its owner paused.
 	MuxPaused validation.Reason = "MuxPaused"

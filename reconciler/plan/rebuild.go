@@ -8,10 +8,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// rebuild finds the claims where the ledger is lost or was edited. It starts from the ports on the mux: their names tell whose they are, or the slices that we wrote under
-// those names, or channels' ports annotations, as far as the channels may ask for the numbers. Then it adds the claims of an edited ledger that no port on the
-// mux contradicts. Last, with annotations and without an edited ledger, it adds numbers that ports annotations have and the mux doesn't: the mux may
-// have been created again.
+// rebuild derives the claims if the ledger is lost or was edited. It starts from the ports on the mux. Their owners follow from their names, from
+// the slices that we wrote under those names, or from channels' ports annotations, if the channels may ask for the numbers. Then it adds the
+// claims of an edited ledger that no port on the mux contradicts. Last, with annotations and without an edited ledger, it adds numbers that only
+// ports annotations have: the mux may have been created again.
 func rebuild(p *pass, edited []Claim, annotations bool) []Claim {
 	r := newRebuilding(p)
 	for _, claim := range edited {
@@ -32,7 +32,7 @@ func rebuild(p *pass, edited []Claim, annotations bool) []Claim {
 	return r.found
 }
 
-// explainPorts adds to claims those of ports on the mux that aren't among them.
+// explainPorts returns the known claims, and claims for ports on the mux that none of them has.
 func explainPorts(p *pass, known []Claim) []Claim {
 	r := newRebuilding(p)
 	for _, claim := range known {
@@ -91,7 +91,7 @@ func newRebuilding(p *pass) *rebuilding {
 	return r
 }
 
-// nameOf is a claim's name on the mux. The original's claims have none but the derived one.
+// nameOf returns a claim's name on the mux. For a claim of the original, which has no MuxName, that is the original's derived name.
 func nameOf(claim *Claim) string {
 	if claim.MuxName == "" {
 		return legacyName(claim.Owner)
@@ -99,7 +99,7 @@ func nameOf(claim *Claim) string {
 	return claim.MuxName
 }
 
-// take adds a claim unless one of its numbers, its owner or its name is claimed already.
+// take adds a claim unless one of its numbers is taken. For a claim in force, its owner and its name must be free, too.
 func (r *rebuilding) take(claim Claim) {
 	if r.isTaken(claim.Span()) || claim.held() && (r.owners[claim.Owner] || claim.MuxName != "" && r.foundNames[claim.MuxName]) {
 		return
@@ -124,9 +124,10 @@ func (r *rebuilding) isTaken(numbers Span) bool {
 	return false
 }
 
-// explain claims the ports on the mux. It looks for the owner of each in four ways, in this order: by the second derived name, by the first, by our
-// slices, by ports annotations. The second name is what a port gets if the first is taken. Example: port http is renamed to web, and keeps its name on
-// the mux, which is the first name of http. A new port http then gets the second name of http. So if that is on the mux, the first name is web's.
+// explain claims the ports on the mux. A port goes to the owner that an edited ledger has for its name, if there is such a ledger. For other
+// ports, explain looks for the owner in four ways, in this order: by the second derived name, by the first, by our slices, by ports annotations.
+// The second name is what a port gets if the first is taken. Example: port http is renamed to web, and keeps its name on the mux, which is the
+// first name of http. A new port http then gets the second name of http. So if the second name is on the mux, the first name is web's.
 func (r *rebuilding) explain() {
 	second := func(port muxPort) []portOf { return r.second[port.name] }
 	for _, candidates := range [...]func(muxPort) []portOf{second, r.named, r.recorded, r.annotatedAt} {

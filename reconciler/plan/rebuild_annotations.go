@@ -8,7 +8,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// annotation is the numbers that the channel's ports annotation has for a port. Its owner can write that annotation, so it counts
+// annotation returns the numbers that the channel's ports annotation has for a port. The channel's owner can write that annotation, so it counts
 // only if the port could ask for the numbers today.
 func (r *rebuilding) annotation(o portOf) (Span, bool) {
 	for _, recorded := range o.channel.Recorded {
@@ -19,7 +19,7 @@ func (r *rebuilding) annotation(o portOf) (Span, bool) {
 	return Span{}, false
 }
 
-// mayAsk is true if a port asks for the numbers, or for any and the number is in range.
+// mayAsk is true if a port asks for just these numbers, or asks for auto and the number is in the mux's range.
 func (r *rebuilding) mayAsk(port *validation.ChannelPort, numbers Span) bool {
 	switch port.Request.Kind {
 	case validation.Own, validation.Number:
@@ -31,8 +31,8 @@ func (r *rebuilding) mayAsk(port *validation.ChannelPort, numbers Span) bool {
 	return false
 }
 
-// takeAnnotations restores claims that only ports annotations tell of: ledger and mux were restored from a backup, or channels are disabled. A channel
-// gets no more than as a newcomer, and all or nothing.
+// takeAnnotations restores claims that only ports annotations have: ledger and mux were restored from a backup, or channels are disabled. A
+// channel gets no more than a newcomer would. It gets all or nothing, unless the mux already shows one of its ports.
 func (r *rebuilding) takeAnnotations() {
 	for _, c := range r.byProof() {
 		if len(c.Problems) > 0 || c.Deleting || !c.Admitted && !r.allowed.namespace(c.Key.Namespace) {
@@ -63,8 +63,8 @@ func (r *rebuilding) takeAnnotations() {
 	}
 }
 
-// byProof returns the channels whose status says that they have numbers, then the withdrawn ones, then all others; each by age. A tenant can write a
-// channel's annotation, but usually not its status.
+// byProof returns the channels whose status says that they have numbers, then the withdrawn ones, then all others; each group by age. A tenant
+// can write a channel's annotation, but usually not its status.
 func (r *rebuilding) byProof() []*channel {
 	rank := func(c *channel) int {
 		switch {
@@ -80,7 +80,7 @@ func (r *rebuilding) byProof() []*channel {
 	return sorted
 }
 
-// hasRoom is true if the mux's limits leave room for that many ports more of the channel.
+// hasRoom is true if the mux has room for that many more ports of the channel, and takes the channel's protocols.
 func (r *rebuilding) hasRoom(c *channel, more int) bool {
 	mux := r.w.Mux
 	quota := mux.CapPerNamespace

@@ -14,7 +14,8 @@ type muxPort struct {
 
 func (m muxPort) slot() Slot { return m.numbers.slot() }
 
-// muxPorts returns the ranges and the ports of the mux, without the placeholder. Ranges come first: a port within one was put there by others.
+// muxPorts returns the ranges and the ports of the mux, without the placeholder. Ranges come first, because a port with a number in a range comes
+// from another writer.
 func (r *rebuilding) muxPorts() []muxPort {
 	var all []muxPort
 	for _, run := range r.w.Mux.Ranges {
@@ -28,8 +29,8 @@ func (r *rebuilding) muxPorts() []muxPort {
 	return all
 }
 
-// fit returns the one of several ports that a port on the mux can be: the only one, or the only one with an annotation that says so; nil if there is
-// none, or more than one.
+// fit returns the channel port, of several, that a port on the mux can be: the only one whose annotation has the number, or else the only one at
+// all; nil if there is none, or more than one.
 func (r *rebuilding) fit(of []portOf, port muxPort) *portOf {
 	slot := port.slot()
 	var fit, annotated, told []portOf
@@ -41,7 +42,8 @@ func (r *rebuilding) fit(of []portOf, port muxPort) *portOf {
 		if slices.Contains(r.annotated[slot], o) {
 			annotated = append(annotated, o)
 		}
-		// Our slices prove that the port is the channel's. Then the annotation tells which one it is, whatever the range is today.
+		// Our slices prove that the port is the channel's. Then the annotation tells which of the channel's ports it is, even if the range was changed
+		// since.
 		if r.w.Records[port.name] == o.channel.Key && o.says(slot.Number) {
 			told = append(told, o)
 		}
@@ -54,13 +56,13 @@ func (r *rebuilding) fit(of []portOf, port muxPort) *portOf {
 	return nil
 }
 
-// says is true if the channel's ports annotation has a number for the port.
+// says is true if the channel's ports annotation has this number for the port.
 func (o portOf) says(number int32) bool {
 	return slices.ContainsFunc(o.channel.Recorded, func(m validation.PortMapping) bool { return m.Name == o.port.Name && m.Public == number })
 }
 
-// named are the ports whose derived name a port on the mux has. A short name can be made to collide. The channel that our slices carry under it
-// can't be faked.
+// named returns the channel ports whose derived name the port on the mux has. A tenant can make a short name collide. But a tenant can't fake our
+// slices: if they carry a channel under the name, only that channel's ports count.
 func (r *rebuilding) named(port muxPort) []portOf {
 	of := r.derived[port.name]
 	if channel, recorded := r.w.Records[port.name]; recorded {
@@ -69,7 +71,7 @@ func (r *rebuilding) named(port muxPort) []portOf {
 	return of
 }
 
-// recorded are the ports of the channel that our slices carry under the port's name: one of them was renamed.
+// recorded returns the ports of the channel that our slices carry under the port's name: one of them was renamed.
 func (r *rebuilding) recorded(port muxPort) []portOf {
 	if channel, recorded := r.w.Records[port.name]; recorded {
 		return r.portsOf(channel)
@@ -77,8 +79,9 @@ func (r *rebuilding) recorded(port muxPort) []portOf {
 	return nil
 }
 
-// annotatedAt are the ports whose channel has the number in its ports annotation. There are none if one of our slices or a derived name
-// identifies the port, or while the Gateway's listeners aren't known: the port may be one of theirs.
+// annotatedAt returns the ports whose channel has the number in its ports annotation. It returns none if one of our slices or a derived name
+// identifies the port, or if the port's name isn't of our form. It returns none either while the Gateway's listeners aren't known, because the
+// port may be a listener's.
 func (r *rebuilding) annotatedAt(port muxPort) []portOf {
 	_, recorded := r.w.Records[port.name]
 	named := slices.ContainsFunc(r.derived[port.name], func(o portOf) bool { return !r.owners[o.id()] })

@@ -25,8 +25,8 @@ func (r *reader) detectRecreated() {
 	}
 }
 
-// reservedUntil returns until when a released number is reserved for its owner: for the mux's grace, and if the owner
-// is missing, until the hold of a recreated mux ends. It returns zero if the number is free at once.
+// reservedUntil returns until when a released number is reserved for its owner: until the mux's grace ends, and if the owner is missing, until
+// the hold of a recreated mux ends. It returns zero if the number is free at once.
 func (p *pass) reservedUntil(claim *Claim) time.Time {
 	var until time.Time
 	if p.neverPublished[claim.Slot()] {

@@ -38,7 +38,7 @@ func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
 		claim := &w.Ledger.Ledger.Claims[i]
 		for _, slot := range numbersOf(claim) {
 			held[slot] = claim.Owner.Channel
-			if claim.State == plan.Held && !taken[slot] { // of a disabled channel
+			if claim.State == plan.Held && !taken[slot] { // off the mux, because its channel is disabled
 				onMux++
 			}
 		}
@@ -117,7 +117,7 @@ func fitsPort(mux *plan.ObservedMux, port *validation.ChannelPort, free func(pla
 	return false
 }
 
-// numbersOf are the numbers of a claim.
+// numbersOf returns the numbers of a claim.
 func numbersOf(claim *plan.Claim) []plan.Slot {
 	var numbers []plan.Slot
 	for number := claim.Public; number <= max(claim.Public, claim.Last); number++ {

@@ -12,8 +12,8 @@ import (
 // Plan has the writes for one mux, in the order of the fields from Reserve to Show, and the decisions behind them.
 type Plan struct {
 	Mux types.NamespacedName
-	// Confirm names Services that a live read must confirm, sorted: channels that would lose something, and the mux in the cases of
-	// confirmMux. A plan with such names must not be carried out. Read them, put the answers into the World, and decide again.
+	// Confirm names Services that must be read live, sorted: channels that would lose something, and the mux in the cases of confirmMux. A plan with
+	// such names must not be carried out. Read them, put the answers into the World, and decide again.
 	Confirm []types.NamespacedName
 
 	Reserve *LedgerWrite
@@ -24,21 +24,21 @@ type Plan struct {
 
 	// Freeze is set if nothing may be decided; then only addresses and backends flow.
 	Freeze *Freeze
-	// InForce are the claims that backends go by, once Reserve is written.
+	// InForce are the claims whose channels get their backends carried, once Reserve is written.
 	InForce []Claim
-	// Leaving are claims whose ports are still on the mux, and go with Publish: backends stay as long.
+	// Leaving are claims whose ports Publish takes off the mux. Their backends stay until then.
 	Leaving []Claim
-	// Told are Events about the mux, each sent once, when all is written.
+	// Told are Events about the mux, each sent once, after all writes.
 	Told []Event
 	// Verdicts has one entry for each channel, sorted.
 	Verdicts []Verdict
-	// Standing are Events about the mux that hold for as long as their cause, sorted.
+	// Standing are Events about the mux that hold for as long as their cause lasts, sorted.
 	Standing []Event
-	// Changed are the namespaces of which ports are added or changed on the mux because their owners asked for it, sorted.
+	// Changed are the namespaces whose channels get or change ports on the mux because their owners asked for it, sorted.
 	Changed []string
 	// Usage counts the ports of the mux.
 	Usage Usage
-	// Again is when to look once more though nothing changes; zero if there is no need. A write is a change: its event causes a pass.
+	// Again is when the next pass is due even if nothing changes; zero if none is due. A write needs none, because its event causes a pass.
 	Again time.Time
 }
 
@@ -54,7 +54,7 @@ type Usage struct {
 	Foreign   int // ports that aren't ours, a placeholder that stays included
 	Limit     int
 	RangeSize int // of the range that auto ports come from
-	RangeFree int // numbers of it that are free for TCP
+	RangeFree int // numbers of that range that are free for TCP
 }
 
 // Verdict is the decision about a channel.
@@ -64,7 +64,7 @@ type Verdict struct {
 	// Reason and Message are those of the Accepted condition.
 	Reason  validation.Reason
 	Message string
-	// Programmed is true once the Plan is carried out and the mux has an address.
+	// Programmed is true if, once the Plan is carried out, all ports are on the mux, and the mux has an address.
 	Programmed bool
 	Ports      []PortVerdict // in the order of spec.ports
 }
@@ -74,11 +74,11 @@ type PortVerdict struct {
 	Name     string
 	Protocol corev1.Protocol
 	Port     int32
-	Public   int32 // 0 if it has none
+	Public   int32 // 0 if the port has no number
 	Last     int32 // the last number of a range; otherwise 0
 	MuxName  string
 	Source   Source
 }
 
-// Span returns the numbers of the port, if it has any.
+// Span returns the public numbers of the port. Without one, it has the number 0.
 func (p *PortVerdict) Span() Span { return NewSpan(p.Public, p.Last, p.Protocol) }

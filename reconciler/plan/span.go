@@ -25,7 +25,7 @@ func (s Slot) Span() Span { return Span{s.Number, s.Number, s.Protocol} }
 // SpanOf returns the numbers of a range of the mux.
 func SpanOf(r validation.MuxRange) Span { return Span{r.Run.First, r.Run.Last, r.Protocol} }
 
-// String reads "443/TCP" or "10000-19999/UDP".
+// String returns a text such as "443/TCP" or "10000-19999/UDP".
 func (s Span) String() string { return s.run().String() + "/" + string(s.Protocol) }
 
 // Covers is true if the span has all numbers of the other one.
@@ -39,10 +39,10 @@ func (s Span) size() int { return int(s.Last-s.First) + 1 }
 
 func (s Span) isRange() bool { return s.Last > s.First }
 
-// slot is the first number.
+// slot returns the first number.
 func (s Span) slot() Slot { return Slot{s.First, s.Protocol} }
 
-// end is what a claim has as Last.
+// end returns the Last of a claim with these numbers: 0 for a single number.
 func (s Span) end() int32 {
 	if s.isRange() {
 		return s.Last

@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// tell decides what each channel shows. An address is taken off before the ports go, and put on after they came.
+// tell decides what each channel shows. The reconciler takes an address off before the ports go, and puts it on after they came.
 func tell(p *pass) {
 	t := &telling{pass: p}
 	if p.w.Mux != nil {
@@ -33,7 +33,7 @@ func tell(p *pass) {
 // telling keeps buffers that are used again for each channel: there are thousands.
 type telling struct {
 	*pass
-	address    []corev1.LoadBalancerIngress // of the mux, as channels show it
+	address    []corev1.LoadBalancerIngress // the mux's, as channels show it
 	edges      edges
 	conditions []metav1.Condition
 	mappings   []validation.PortMapping
@@ -54,7 +54,7 @@ func (t *telling) channel(c *channel) {
 	case len(patch.Why) == 0:
 	case patch.SetAddress && len(patch.Address) == 0 && patch.SetNote && slices.ContainsFunc(c.claims, t.isMissing):
 		t.hideOnly(c)
-		t.plan.Show = append(t.plan.Show, patch) // the ports annotation goes after Publish: until then it proves that the port was on the mux, see wasShown
+		t.plan.Show = append(t.plan.Show, patch) // after Publish: until then the ports annotation proves that the port was on the mux, see wasShown
 	case patch.SetAddress && len(patch.Address) == 0:
 		t.plan.Hide = append(t.plan.Hide, patch)
 	default:

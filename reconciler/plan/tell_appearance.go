@@ -13,7 +13,7 @@ import (
 type appearance struct {
 	address    []corev1.LoadBalancerIngress
 	conditions []metav1.Condition
-	// dropsBacking is true if nothing is said of backends, because there are no ports for them.
+	// dropsBacking is true if the condition BackendsReady must go, because the channel shows no address.
 	dropsBacking bool
 	note         string
 }
@@ -60,9 +60,9 @@ func (a *appearance) content(c *channel) uint64 {
 
 func (t *telling) wants(c *channel) appearance {
 	want := appearance{note: t.portsNote(c), conditions: t.conditions[:0]}
-	isForgotten := claimants.IsListener(c.Key) && c.PortsNote == "" // a listener's is in memory alone, and a process has just started
+	isForgotten := claimants.IsListener(c.Key) && c.PortsNote == "" // a listener's note is only in memory, and this process has just started
 	if t.plan.Freeze != nil && !isForgotten {
-		want.note = c.PortsNote // if the ledger is lost, it says which numbers the channel has
+		want.note = c.PortsNote // if the ledger is lost, the old note says which numbers the channel has
 	}
 	if c.showsAddress {
 		want.address = t.address
@@ -80,7 +80,7 @@ func (t *telling) wants(c *channel) appearance {
 	return want
 }
 
-// portsNote says which numbers the channel has.
+// portsNote returns the ports annotation: the numbers of the channel's ports.
 func (t *telling) portsNote(c *channel) string {
 	if len(c.claims) == 0 {
 		return ""

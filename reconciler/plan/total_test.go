@@ -128,7 +128,7 @@ func anyChannel(r *rapid.T, language validation.Language) plan.ObservedChannel {
 	channel := plan.ReadChannel(language, svc)
 	channel.Admitted = rapid.Bool().Draw(r, "admitted")
 	if rapid.Bool().Draw(r, "careless") {
-		channel.Problems = nil // a caller must not do that
+		channel.Problems = nil // no caller may do that; the world has a plan all the same
 	}
 	return channel
 }

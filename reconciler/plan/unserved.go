@@ -13,13 +13,13 @@ import (
 
 // Server is a reconciler that serves the muxes of some namespaces only.
 type Server struct {
-	// Name distinguishes it from other reconcilers.
+	// Name distinguishes the reconciler from others.
 	Name       string
 	Namespaces []string
 }
 
-// Unserved returns the conditions of a channel whose mux the server doesn't serve; nil if it already has them. Another
-// reconciler may serve that mux: conditions of another writer stay.
+// Unserved returns a patch with the conditions of a channel whose mux the server doesn't serve. It returns nil if the channel has them already,
+// is being deleted, or has a condition of another writer, because another reconciler may serve that mux.
 func Unserved(keys validation.Keys, c *ObservedChannel, mux types.NamespacedName, by Server, now time.Time) *ChannelPatch {
 	said := meta.FindStatusCondition(c.Conditions, keys.Accepted)
 	message := textUnserved(mux, by)
@@ -47,7 +47,7 @@ func UnservedMux(mux types.NamespacedName, by Server) Event {
 	return Event{Object: mux, Warning: true, Reason: MuxNotServed, Message: textUnservedMux(mux, by)}
 }
 
-// MuxServedBefore is an Event for a mux that this or another reconciler served, and this one doesn't serve now.
+// MuxServedBefore returns the Event for a mux that this or another reconciler served, and that this one doesn't serve now.
 func MuxServedBefore(mux types.NamespacedName, by Server) Event {
 	return Event{Object: mux, Reason: MuxNotServed, Message: textServedBefore(mux, by)}
 }

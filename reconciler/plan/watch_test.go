@@ -35,7 +35,7 @@ func (c *cluster) watched() *watch {
 	return w
 }
 
-// moment is what stood before a write.
+// moment is the state before a write.
 type moment struct {
 	ports  []corev1.ServicePort
 	ranges []validation.MuxRange
@@ -64,7 +64,7 @@ func (w *watch) after(c *cluster, p *plan.Plan, s *step, was moment) error {
 		return w.ledgerWritten(c, &s.ledger.Ledger, was)
 	case s.publish != nil:
 		return w.published(c, s.publish, was)
-	case s.channel == nil: // the old ledger is deleted
+	case s.channel == nil: // the step deletes the old ledger
 		return nil
 	}
 	return w.channelWritten(c, p, s.channel)
@@ -127,8 +127,8 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 	return w.capped(c, now, was, had)
 }
 
-// doubt keeps only the promises that don't depend on a ledger: ports on the mux under derived names, of channels that the
-// cache shows, and of listeners that the process knows it hasn't read yet.
+// doubt keeps only the promises that don't depend on a ledger: ports on the mux under derived names, of channels that the cache shows, and of
+// listeners while the process hasn't read them yet.
 func (w *watch) doubt(c *cluster, was moment) {
 	maps.DeleteFunc(c.established, func(slot plan.Slot, claim plan.Claim) bool {
 		unread := w.world.ListenersUnknown && isListener(claim.Owner.Channel)
@@ -148,7 +148,7 @@ func (c *cluster) ranges() []validation.MuxRange {
 	return validation.ParseRanges(c.mux().Annotations[c.language.Keys().Ranges])
 }
 
-// capped: nobody new comes beyond the cap. A channel whose port was on the mux already isn't new.
+// capped checks that no newcomer comes beyond the cap. A channel whose port was on the mux already isn't a newcomer.
 func (w *watch) capped(c *cluster, now *plan.Ledger, was moment, had map[types.NamespacedName]bool) error {
 	if was.ledger == nil || !was.good || len(was.ledger.Claims) == 0 {
 		return nil
@@ -211,7 +211,7 @@ func (w *watch) heldForMissing(was moment, claims map[plan.Slot]*plan.Claim) err
 		all += len(numbersOf(&was.ledger.Claims[i]))
 	}
 	if all > most {
-		return nil // more numbers than may be held
+		return nil // there are more numbers than may be held
 	}
 	for i := range was.ledger.Claims {
 		old := &was.ledger.Claims[i]
@@ -226,8 +226,8 @@ func (w *watch) heldForMissing(was moment, claims map[plan.Slot]*plan.Claim) err
 	return nil
 }
 
-// tooManyGraces is true where not all graces of a namespace can stay: it has more of them than it may have ports, or all
-// have more than the mux may.
+// tooManyGraces is true if not all graces of a namespace can stay: the namespace has more of them than it may have ports, or all namespaces
+// together have more than the mux may have.
 func (w *watch) tooManyGraces(before *plan.Ledger, namespace string) bool {
 	all, own := 0, 0
 	for i := range before.Claims {
@@ -335,14 +335,14 @@ func (w *watch) published(c *cluster, patch *plan.MuxPatch, was moment) error {
 	return nil
 }
 
-// drifted is true if users put a name of ours on another number.
+// drifted is true if the ledger has no claim with the port's name and number: a user moved the port to another number.
 func (c *cluster) drifted(port *corev1.ServicePort) bool {
 	return c.ledger == nil || !slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool {
 		return claim.MuxName == port.Name && claim.Slot() == SlotOf(port)
 	})
 }
 
-// renamed is true if users renamed a port of ours, or put another port on its number.
+// renamed is true if the ledger has a claim to the port's number: a user renamed a port of ours, or put another port on its number.
 func (w *watch) renamed(c *cluster, port *corev1.ServicePort) bool {
 	return slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool { return claim.Slot() == SlotOf(port) })
 }
@@ -374,7 +374,8 @@ func (w *watch) claimed(c *cluster, ports, was []corev1.ServicePort) error {
 	return nil
 }
 
-// channelWritten: an address comes when all ports are on the mux, and in a frozen world goes only with them.
+// channelWritten checks that an address comes only when all ports are on the mux. While the mux is frozen, the address goes only if the ports are
+// gone, or if the mux has no address.
 func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatch) error {
 	keys := c.language.Keys()
 	for _, condition := range patch.Conditions {
@@ -411,7 +412,7 @@ func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatc
 	return nil
 }
 
-// carriedOn is true if a channel has a port on a frozen mux by the last good ledger, or may have one because there is none. A rebuilt
+// carriedOn is true if a channel has a port on a frozen mux by the last good ledger, or may have one because no good ledger is known. A rebuilt
 // ledger doesn't count, except on a paused mux.
 func (w *watch) carriedOn(c *cluster, p *plan.Plan, channel types.NamespacedName) bool {
 	read, ledger := &w.world.Ledger, w.memory.LastGood
@@ -430,7 +431,7 @@ func (w *watch) carriedOn(c *cluster, p *plan.Plan, channel types.NamespacedName
 	})
 }
 
-// establish makes the claims in force the promised ones.
+// establish makes the claims in force the ones that are promised.
 func (c *cluster) establish() {
 	if c.ledger == nil || c.condition != plan.Good || !c.isMux() {
 		return
@@ -445,15 +446,15 @@ func (c *cluster) establish() {
 	}
 }
 
-// isShutOut is true for a channel with source ranges on a mux that can't enforce them. The original published such channels: one that
-// still has that address stays.
+// isShutOut is true for a channel with source ranges on a mux that can't enforce them. It is false for a channel that the original published and
+// that still has its address.
 func (c *cluster) isShutOut(svc *corev1.Service) bool {
 	mux, _ := c.language.ParseMux(c.mux())
 	isOriginals := c.published[types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}] && len(svc.Status.LoadBalancer.Ingress) > 0
 	return mux.Pool == "" && len(svc.Spec.LoadBalancerSourceRanges) > 0 && !isOriginals
 }
 
-// atRest is what must be so once there is nothing left to do and nothing stands in the way.
+// atRest checks what must hold once nothing is left to do and nothing stands in the way.
 func (c *cluster) atRest(p *plan.Plan) error {
 	if !p.Empty() || !p.Again.IsZero() && !p.Again.After(c.now) {
 		return fmt.Errorf("it isn't at rest:\n%s", printed(p))
@@ -499,7 +500,7 @@ func (c *cluster) atRest(p *plan.Plan) error {
 	return c.nobodyWaitsInVain(p)
 }
 
-// shuffled is the same world in another order, from which the same must be decided, and which isn't changed by it.
+// checkPure checks that a decision doesn't change the world and the memory, and that the same world in another order gives the same plan.
 func (c *cluster) checkPure() error {
 	w, same := c.world(), c.world()
 	if err := plan.Recount(c.world(), c.memory()); err != nil {

@@ -16,23 +16,23 @@ type World struct {
 	Key types.NamespacedName
 	// Mux is nil if there is no such Service, or it isn't a mux.
 	Mux *ObservedMux
-	// Absent is what channels are told if there is no mux; if empty, that no Service is one.
+	// Absent is the message to channels if there is no mux; if empty, they get the usual one.
 	Absent string
 	// Channels are those that name the mux.
 	Channels []ObservedChannel
 	Ledger   Reading
-	// RebuildFrom is when this process may rebuild a ledger that is lost; zero if it may at once.
+	// RebuildFrom is the time from which this process may rebuild a lost ledger; zero if it may at once.
 	RebuildFrom time.Time
-	// Records says which channel our own slices carry under a port name of the mux.
+	// Records has the channel that our own slices carry, by port name on the mux.
 	Records map[string]types.NamespacedName
-	// Live is the answer of a live read about a channel with claims that isn't among Channels.
+	// Live has the answers of live reads about channels that have claims and aren't among Channels.
 	Live map[types.NamespacedName]Liveness
 	// Confirmed names the Services of this World that were read live, because a plan asked to confirm them.
 	Confirmed map[types.NamespacedName]bool
 	// ListenersUnknown is true while this process doesn't know the listeners of the Gateway that the mux is made for: none of them is among
 	// Channels.
 	ListenersUnknown bool
-	// Unmet is true while this process has not once read the mux live: what the cache shows may be older than another process's ports.
+	// Unmet is true while this process has never read the mux live: the cache may lack ports that another process published.
 	Unmet bool
 }
 
@@ -42,22 +42,23 @@ type Memory struct {
 	LastGood *Ledger
 	// Refused are channels whose ports the API server refused.
 	Refused map[types.NamespacedName]PatchRefusal
-	// Stuck are channels whose address couldn't be taken off. Their ports stay until it is.
+	// Stuck are channels whose address couldn't be taken off. Their ports stay until the address is off.
 	Stuck map[types.NamespacedName]bool
 	// Blocked is set while the API server refuses to store the mux or its ledger.
 	Blocked *Blocked
-	// ContestedUntil is set if another writer keeps undoing the write that this pass would make: nothing is written until then.
+	// ContestedUntil is set if another writer keeps undoing the write that this pass would make: until then, neither the mux nor its ledger is
+	// written.
 	ContestedUntil time.Time
 	// Frozen is the message of the freeze at the last pass; empty if there was none.
 	Frozen string
-	// LimitedUntil are namespaces whose channels changed their ports too often, and when they may do so again.
+	// LimitedUntil has the namespaces whose channels changed their ports too often, and when they may do so again.
 	LimitedUntil map[string]time.Time
 }
 
 // PatchRefusal is what the API server said about a channel's ports on the mux.
 type PatchRefusal struct {
 	Words string
-	// Slots are the numbers that it refused.
+	// Slots are the numbers that the API server refused.
 	Slots []Slot
 	// Withheld is true if the API server refused to put Slots back that had been on the mux: they stay off it.
 	Withheld bool
@@ -65,7 +66,7 @@ type PatchRefusal struct {
 
 // Blocked says what the API server refused of a mux as a whole, and in which words.
 type Blocked struct {
-	// Ledger is true for its ledger, false for its ports.
+	// Ledger is true if the API server refused the mux's ledger, false if it refused the mux's ports.
 	Ledger bool
 	Words  string
 }
@@ -83,16 +84,16 @@ const (
 // LedgerState is the state of the ledger as it was read.
 type LedgerState uint8
 
-// Missing must come from a live read: a cache may be behind. Unreadable, Foreign and Newer freeze the mux.
+// Missing must come from a live read, because a cache may be stale. Unreadable, Foreign and Newer freeze the mux.
 const (
 	Good LedgerState = iota
-	// Edited is well-formed, and wasn't written by us as it is, or may be out of date: see Reading.Gone.
+	// Edited is well-formed, but another writer changed it, or it may be out of date: see Reading.Gone.
 	Edited
 	Missing
 	Unreadable
-	// Foreign is another mux's, or no ledger at all.
+	// Foreign is another mux's ledger, or no ledger at all.
 	Foreign
-	// Newer is from a version of ours that isn't out yet.
+	// Newer was written by a later version of svc-lb-mux.
 	Newer
 )
 
@@ -100,15 +101,15 @@ const (
 type Reading struct {
 	Condition LedgerState
 	Ledger    Ledger // if Good or Edited
-	// Name is the ConfigMap's.
+	// Name is the name of the ConfigMap.
 	Name string
-	// Moved is true if it is still under another name than the one that the mux's owner wants.
+	// Moved is true if the ledger is still under another name than the mux's owner wants.
 	Moved bool
-	// Gone is the ConfigMap that the mux names as its ledger, if it doesn't exist: an Edited ledger may then be left over from an
-	// earlier move. The ConfigMap was deleted, or somebody edited the mux's annotation.
+	// Gone is the ConfigMap that the mux names as its ledger, if it doesn't exist: it was deleted, or another writer changed the mux's annotation.
+	// Then the ledger that was read counts as Edited: it may be left over from an earlier move.
 	Gone string
 	// Unlabelled is true if a correct ledger lacks a label by which caches find it.
 	Unlabelled bool
-	// Why names the fault of a ledger that freezes the mux, and the way out.
+	// Why names the fault of a ledger that isn't Good, and the way out.
 	Why string
 }

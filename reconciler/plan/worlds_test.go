@@ -22,8 +22,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// A world is a file of several YAML documents. It begins with a comment that says what the world shows. Then come objects. Objects after
-// a document of kind Then come once all passes before have ended. The world's text has every pass.
+// A world is a file of several YAML documents. It begins with a comment that says what the world shows. Objects follow. A document of kind Then
+// begins the next stage: its objects come once all passes before it have ended. The world's text has every pass.
 //
 // A Service is merged into the one of its name. By default it is a LoadBalancer, and a channel of the mux unless it is the
 // mux itself. A Listener of a Gateway is replaced. The kinds Ledger and World set everything else.
@@ -36,57 +36,57 @@ type stageOf struct {
 	docs  []map[string]any
 }
 
-// ledgerDoc is a document of kind Ledger. A claim reads "20000/TCP app/web http:80 auto", then perhaps the name of its
-// port, "releasing", or "until 10m".
+// ledgerDoc is a document of kind Ledger. A claim is a text such as "20000/TCP app/web http:80 auto". The name of its port on the mux,
+// "releasing", or "until 10m" may follow.
 type ledgerDoc struct {
 	Kind       string            `json:"kind"`
 	Generation int64             `json:"generation"`
 	Claims     []string          `json:"claims"`
 	Hostnames  map[string]string `json:"hostnames"`
 	Name       string            `json:"name"`
-	// Found is the condition in which the ledger is read: good, edited, unreadable, foreign or newer; lost if it is missing.
+	// Found is the condition in which the ledger is read: good, edited, unreadable, foreign, newer, or lost for a missing one.
 	Found string `json:"found"`
 	Why   string `json:"why"`
-	// Do is something done to the one that is there: save, restore, edit, empty, unlabel, or lose.
+	// Do is an action on the present ledger: save, restore, edit, empty, unlabel, or lose.
 	Do string `json:"do"`
 }
 
 // worldDoc is a document of kind World.
 type worldDoc struct {
 	Kind    string            `json:"kind"`
-	Later   string            `json:"later"`   // time goes by
+	Later   string            `json:"later"`   // how much time passes
 	Delete  []string          `json:"delete"`  // Services
 	Hidden  []string          `json:"hidden"`  // Services that the cache doesn't show
 	Live    map[string]string `json:"live"`    // answers of live reads: gone, or present if the read fails
 	Refused map[string]string `json:"refused"` // channels whose ports the API server didn't take
-	// Withheld are refused channels that lost ports which they had, because the API server also refused to put those back.
+	// Withheld are refused channels that lost ports, and whose ports the API server refuses to put back.
 	Withheld []string `json:"withheld"`
-	// Unpublished are the numbers that were refused, as 81/TCP.
+	// Unpublished are the refused numbers by channel, such as 81/TCP.
 	Unpublished map[string][]string `json:"unpublished"`
 	Stuck       []string            `json:"stuck"` // channels whose address couldn't be taken off
-	// Contested is for how long the mux isn't corrected, because another writer keeps changing it.
+	// Contested is how long the mux isn't corrected, because another writer keeps changing it.
 	Contested string `json:"contested"`
-	// Limited is for how long namespaces may not change ports.
+	// Limited is how long namespaces may not change ports.
 	Limited  map[string]string `json:"limited"`
 	Backends map[string]string `json:"backends"` // backed, unbacked, otherFamily, notCarried
 	// RefusedSlices are the API server's words about a channel's slices; an empty text ends the refusal.
 	RefusedSlices map[string]string `json:"refusedSlices"`
-	Records       map[string]string `json:"records"` // port names on the mux, and the channels that our slices carry there
+	Records       map[string]string `json:"records"` // the channels that our slices carry, by port name on the mux
 	Restart       bool              `json:"restart"` // the process loses its memory
 	// UnreadGateways is true until the process has read the Gateways after it started.
 	UnreadGateways *bool `json:"unreadGateways"`
-	// Leads is for how long another process may believe that it leads: a process has just become the leader.
+	// Leads is how long another process may still believe that it leads, because this process has just become the leader.
 	Leads string `json:"leads"`
-	// CrashAfter is after how many writes the next pass ends.
+	// CrashAfter is the number of writes after which the next pass ends.
 	CrashAfter int `json:"crashAfter"`
-	// Blocked is what the API server doesn't take of the whole mux, "ledger: words" or "ports: words"; "nothing" ends it.
+	// Blocked is what the API server refuses of the whole mux: "ledger: words" or "ports: words"; "nothing" ends it.
 	Blocked string `json:"blocked"`
 }
 
 // listenerDoc is a document of kind Listener.
 type listenerDoc struct {
 	Kind     string          `json:"kind"`
-	Name     string          `json:"name"` // its key among claimants, as app/listenerset/broker/tcp
+	Name     string          `json:"name"` // the listener's key in package claimants, such as app/listenerset/broker/tcp
 	Port     int32           `json:"port"`
 	Protocol corev1.Protocol `json:"protocol"`
 }
@@ -146,7 +146,7 @@ func (c *cluster) enact(t testing.TB, doc map[string]any) {
 
 func (c *cluster) enactService(t testing.TB, doc map[string]any) {
 	t.Helper()
-	as[corev1.Service](t, doc) // strictly
+	as[corev1.Service](t, doc) // fails for an unknown field
 	meta := doc["metadata"].(map[string]any)
 	key := types.NamespacedName{Name: meta["name"].(string), Namespace: "app"}
 	if namespace, set := meta["namespace"].(string); set {
@@ -294,7 +294,7 @@ func (c *cluster) enactLedger(t testing.TB, l ledgerDoc) {
 	c.ledger.Sort()
 }
 
-// claim reads "20000/TCP app/web http:80 auto 1f0c5fd25a8f8ad2a2cb until 10m".
+// claim parses a text such as "20000/TCP app/web http:80 auto 1f0c5fd25a8f8ad2a2cb until 10m".
 func (c *cluster) claim(t testing.TB, text string) plan.Claim {
 	t.Helper()
 	fields := strings.Fields(text)
@@ -353,7 +353,7 @@ func printed(p *plan.Plan) string {
 	return b.String()
 }
 
-// shortened leaves out lines that repeat.
+// shortened cuts long lines, and leaves lines out of long lists.
 func shortened(text string) string {
 	const most = 12
 	var out []string
@@ -384,7 +384,7 @@ func shortened(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// lineKind tells the lines of a list from others.
+// lineKind returns the kind of a line: lines of one list have the same kind.
 func lineKind(line string) string {
 	switch {
 	case strings.HasPrefix(line, "  "):
@@ -417,7 +417,7 @@ func (s *story) tell(t testing.TB, c *cluster) string {
 			passes = append(passes, printed(p))
 		})
 		if i == 0 && len(s.stages) > 1 && err == nil {
-			passes = passes[len(passes)-1:] // how it came so isn't what the story is about
+			passes = passes[len(passes)-1:] // the first stage only sets the scene: its last pass is enough
 		}
 		b.WriteString(shortened(strings.Join(passes, "\n")) + "\n")
 		if err != nil {
@@ -489,7 +489,7 @@ func sameText(t *testing.T, file, got string) {
 	}
 }
 
-// slotFrom reads 81/TCP.
+// slotFrom parses a text such as 81/TCP.
 func slotFrom(t testing.TB, text string) plan.Slot {
 	t.Helper()
 	number, protocol, _ := strings.Cut(text, "/")
@@ -500,7 +500,7 @@ func slotFrom(t testing.TB, text string) plan.Slot {
 	return plan.Slot{Number: int32(n), Protocol: corev1.Protocol(protocol)}
 }
 
-// TestEveryReasonHasAWorld keeps the manual whole.
+// TestEveryReasonHasAWorld: the worlds are the manual of decisions, so each reason must occur in one.
 func TestEveryReasonHasAWorld(t *testing.T) {
 	source, err := os.ReadFile("reasons.go")
 	if err != nil {
@@ -520,9 +520,9 @@ func TestEveryReasonHasAWorld(t *testing.T) {
 	}
 	for _, reason := range found {
 		switch validation.Reason(reason[1]) {
-		case plan.SliceNameTaken: // it is about slices, of which worlds know nothing: test/e2e/backends shows it
+		case plan.SliceNameTaken: // worlds have no slices: test/e2e/backends shows this reason
 			continue
-		case plan.MuxNotServed: // it is about muxes that aren't looked after: TestUnserved shows it
+		case plan.MuxNotServed: // worlds have no muxes that aren't served: TestUnserved shows this reason
 			continue
 		}
 		if !strings.Contains(manual.String(), reason[1]) {

@@ -8,8 +8,8 @@ import (
 // writing plans the writes of ledger and mux.
 type writing struct{ *pass }
 
-// decideWrites decides the new content of ledger and mux. A claim that is released leaves the ledger only after a write of the mux that follows its
-// release, even if only the generation on the mux changes. So a slow process that decided from the old ledger meets a new resourceVersion.
+// decideWrites decides the new content of ledger and mux. A released claim leaves the ledger only after a write of the mux that follows its
+// release, even if that write changes only the generation. So a slow process that decided from the old ledger meets a new resourceVersion.
 func decideWrites(p *pass) {
 	w := &writing{p}
 	published, others := w.publishedClaims()
@@ -36,7 +36,7 @@ func decideWrites(p *pass) {
 	w.measure()
 }
 
-// ledgerNow is the ledger as it must be before the mux changes.
+// ledgerNow returns the ledger as it must be before the mux changes.
 func (w *writing) ledgerNow() Ledger {
 	now := Ledger{
 		Mux: w.w.Key, MuxUID: w.w.Mux.UID, HeldUntil: w.holdUntil, Provider: w.w.Mux.Provider.Key,
@@ -54,7 +54,8 @@ func (w *writing) ledgerNow() Ledger {
 	return now.sorted()
 }
 
-// ledgerAfter is the ledger once the mux has changed: released claims that are off the mux are dropped, or reserved for their owner for a while.
+// ledgerAfter returns the ledger for after the change of the mux: released claims that are off the mux are dropped, or reserved for their owner
+// for a while.
 func (w *writing) ledgerAfter(now Ledger, mux portsOnMux) Ledger {
 	if !slices.ContainsFunc(now.Claims, func(c Claim) bool { return c.State == Releasing }) {
 		return now

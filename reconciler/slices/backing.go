@@ -10,9 +10,9 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// BackingOf returns whether a channel's slices have a ready endpoint for one of its ports, and whether a mux with these
-// families can reach it. Ports count, not claims: those may not be decided yet. A listener of a Gateway has no ports here: its slices have
-// its port alone.
+// BackingOf returns whether a channel's slices have a ready endpoint for one of its ports, and whether a mux with these families can reach that
+// endpoint. It looks at ports and not at claims, which may not be decided yet. A listener of a Gateway has no ports here: its slices have no port
+// but its own.
 func BackingOf(sources []*discoveryv1.EndpointSlice, ports []corev1.ServicePort, families []corev1.IPFamily) plan.Backing {
 	backing := plan.Unbacked
 	for _, source := range sources {
@@ -27,7 +27,8 @@ func BackingOf(sources []*discoveryv1.EndpointSlice, ports []corev1.ServicePort,
 	return backing
 }
 
-// CarriedBacking returns whether the mux has a ready endpoint of a channel. If it has none, the channel's own slices tell why.
+// CarriedBacking returns whether the mux has a ready endpoint of a channel. If it has none, the result says why, as far as the channel's own
+// slices tell.
 func CarriedBacking(carried, sources []*discoveryv1.EndpointSlice, ports []corev1.ServicePort, families []corev1.IPFamily) plan.Backing {
 	for _, slice := range carried {
 		if len(slice.Ports) > 0 && hasReady(slice) {

@@ -11,7 +11,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Decide returns what to write so that the mux has one slice for each source slice of a channel that has a claimed port.
+// Decide returns what to write so that the mux has one slice for each source slice of the channel with a claimed port.
 func Decide(v View) Decision {
 	d := Decision{Channel: v.Channel, Mux: v.Mux.Key, Taken: map[types.NamespacedName]string{}}
 	if v.Mux.IsMux && !v.ClaimsKnown {
@@ -45,8 +45,8 @@ func (v *View) wanted() map[string]*discoveryv1.EndpointSlice {
 	return all
 }
 
-// write adds the steps that create missing slices and update those that differ. A slice can't change its address type: one
-// with another type is deleted, and the next pass creates it.
+// write adds the steps that create missing slices and update those that differ. A slice can't change its address type, so write deletes a slice
+// of another type, and the next pass creates it again.
 func (d *Decision) write(v *View, wanted map[string]*discoveryv1.EndpointSlice) {
 	there := map[string]*discoveryv1.EndpointSlice{}
 	for _, slice := range v.Carried {
@@ -87,7 +87,7 @@ func deletion(is *discoveryv1.EndpointSlice, why string) Step {
 	return Step{Op: Delete, Slice: is, ResourceVersion: is.ResourceVersion, UID: is.UID, Why: []string{why}}
 }
 
-// rank is the order of steps: those that add endpoints, those that move them, deletions.
+// rank orders the steps: first those that lose nothing, then updates that lose an endpoint or a port, then deletions.
 func (s *Step) rank() int {
 	switch {
 	case s.Op == Delete:

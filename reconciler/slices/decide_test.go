@@ -143,7 +143,7 @@ func TestCarriedBacking(t *testing.T) {
 	}
 }
 
-// TestALongSourceName has the longest name that fits into a label, and one that is longer by one.
+// TestALongSourceName tries the longest name that fits into a label, and names that are one character shorter and longer.
 func TestALongSourceName(t *testing.T) {
 	for length, want := range map[int]int{62: 62, 63: 63, 64: 63} {
 		source := strings.Repeat("a", length)

@@ -11,7 +11,7 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// TestEveryFieldOfAnEndpointIsCompared changes one after the other, so that a field that Kubernetes adds isn't forgotten.
+// TestEveryFieldOfAnEndpointIsCompared changes one field after the other. So it fails if Kubernetes adds a field that isn't compared.
 func TestEveryFieldOfAnEndpointIsCompared(t *testing.T) {
 	for _, path := range fieldsOf(reflect.TypeFor[discoveryv1.Endpoint](), nil) {
 		var changed discoveryv1.Endpoint

@@ -28,7 +28,7 @@ var updating = flag.Bool("update", false, "rewrite golden files")
 type scene struct {
 	// Note describes the behaviour that the scene shows.
 	Note string `json:"note"`
-	// Before is a scene that was carried out before this one. Its slices are there.
+	// Before is a scene that was carried out before this one. Its slices are still there.
 	Before *scene `json:"before"`
 
 	Mux struct {
@@ -41,22 +41,22 @@ type scene struct {
 	Channel struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
-		// Ports are those of its Service, where a scene is about their names.
+		// Ports are the ports of the channel's Service, where a scene is about their names.
 		Ports []corev1.ServicePort `json:"ports"`
 	} `json:"channel"`
 	Claims []struct {
 		Port     string          `json:"port"`
 		Protocol corev1.Protocol `json:"protocol"`
 		MuxName  string          `json:"muxName"`
-		// Number is the port's own in the channel's Service.
+		// Number is the port's own number in the channel's Service.
 		Number int32 `json:"number"`
 	} `json:"claims"`
 	ClaimsUnknown bool                        `json:"claimsUnknown"`
 	Sources       []discoveryv1.EndpointSlice `json:"sources"`
-	// Slices are in the mux's namespace beside those of earlier scenes, with our labels or without. A slice with the name of
-	// an earlier one is merged into it, as a person would edit it.
+	// Slices are added to the mux's namespace beside those of earlier scenes, with our labels or without. A slice with the name of an earlier one is
+	// merged into that one, as if a person edited it.
 	Slices []map[string]any `json:"slices"`
-	// Removed are the sources of carried slices that users deleted.
+	// Removed are sources: users deleted the slices that carry them.
 	Removed []string `json:"removed"`
 }
 
@@ -114,7 +114,7 @@ func versionOf(t testing.TB, source *discoveryv1.EndpointSlice) string {
 	return strconv.FormatUint(uint64(crc32.ChecksumIEEE(text)), 10)
 }
 
-// ours finds a slice of ours that lost its labels, by its name.
+// ours is true for a slice of ours, even without our labels. It recognizes the slice by its name.
 func ours(v muxslices.View, slice *discoveryv1.EndpointSlice) bool {
 	for _, source := range v.Sources {
 		if slice.Name == muxslices.SliceName(v.Mux.Key, v.Channel, source.Name, source.AddressType) {

@@ -55,14 +55,14 @@ func ChannelOfSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) (typ
 	return channel, channel.Namespace != "" && channel.Name != "" && IsOurSlice(keys, slice)
 }
 
-// slash stands for a slash in labels. No name of an object has it.
+// slash stands for a slash in labels. No object has it in its name.
 const slash = "_"
 
 // LabelOf returns a channel's name as a label's value.
 func LabelOf(channel string) string { return strings.ReplaceAll(channel, "/", slash) }
 
-// MuxOfSlice returns the mux that a slice of ours belongs to. Data planes read the label. The annotation tells where another
-// writer removed the label.
+// MuxOfSlice returns the mux that a slice of ours belongs to. Data planes read the label. If another writer removed the label, the annotation
+// still names the mux.
 func MuxOfSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) types.NamespacedName {
 	if name := slice.Labels[discoveryv1.LabelServiceName]; name != "" {
 		return types.NamespacedName{Namespace: slice.Namespace, Name: name}
@@ -71,9 +71,8 @@ func MuxOfSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) types.Na
 	return types.NamespacedName{Namespace: slice.Namespace, Name: name}
 }
 
-// HasOwnName is true for a slice of ours whose name fits its labels. A slice with another name was copied, or another writer
-// changed its labels: it may be another channel's. If the label has only a part of the source's name, the name can't be
-// checked, and counts as fitting.
+// HasOwnName is true for a slice of ours whose name fits its labels. A slice with another name was copied, or another writer changed its labels:
+// it may be another channel's. If the label has only a part of the source's name, the name can't be checked, and counts as fitting.
 func HasOwnName(keys validation.Keys, slice *discoveryv1.EndpointSlice) bool {
 	channel, told := ChannelOfSlice(keys, slice)
 	source := slice.Labels[keys.Source]
@@ -81,8 +80,8 @@ func HasOwnName(keys validation.Keys, slice *discoveryv1.EndpointSlice) bool {
 		slice.Name == SliceName(MuxOfSlice(keys, slice), channel, source, slice.AddressType))
 }
 
-// RecordsOf returns which channel our slices carry under each port name of a mux. After the loss of a ledger, they tell
-// whose a port is. A name that two channels have tells nothing.
+// RecordsOf returns which channel our slices carry under each port name of a mux. After the loss of a ledger, they tell whose a port is. A name
+// under which they carry two channels is left out.
 func RecordsOf(keys validation.Keys, list []*discoveryv1.EndpointSlice) map[string]types.NamespacedName {
 	records := map[string]types.NamespacedName{}
 	for _, slice := range list {

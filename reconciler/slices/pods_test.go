@@ -14,7 +14,7 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// TestPodsThatMoveAreNeverMissing carries out a move of pods from one source to another write by write.
+// TestPodsThatMoveAreNeverMissing moves pods from one source to another, and checks after every write that the mux has all pods.
 func TestPodsThatMoveAreNeverMissing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := rapid.Permutation([]string{"web-a", "web-b", "web-c"}).Draw(rt, "sources")

@@ -102,7 +102,7 @@ func drawView(t *rapid.T, tb testing.TB) muxslices.View {
 		Claims:      drawClaims(t), Ports: drawPorts(t), Sources: drawSources(t), Taken: map[string]bool{}}
 }
 
-// TestDecisionsOfAnyViews goes from any view to any other.
+// TestDecisionsOfAnyViews decides from random views, one after the other.
 func TestDecisionsOfAnyViews(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		st := &stage{stands: map[string]*discoveryv1.EndpointSlice{}}
@@ -185,7 +185,7 @@ func backwards[T any](list []T) []T {
 	return list
 }
 
-// distinctNames is true for claims as a mux has them: no two of its ports have one name.
+// distinctNames is true if no two claims have the same name on the mux, as on every real mux.
 func distinctNames(claims []plan.Claim) bool {
 	names := map[string]bool{}
 	for _, claim := range claims {

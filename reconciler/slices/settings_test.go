@@ -11,7 +11,7 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// Agents of gateways read no channels: they learn from slices who may connect.
+// Agents of gateways read no channels: slices tell them which clients may connect.
 func TestSlicesOfAMuxOnGatewaysBringTheChannelsSettings(t *testing.T) {
 	var s scene
 	s.Claims = append(s.Claims, struct {

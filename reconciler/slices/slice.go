@@ -36,7 +36,8 @@ func (v *View) slice(name string, source *discoveryv1.EndpointSlice, ports []dis
 	}
 }
 
-// MaxSourceRanges is how many bytes of source ranges a slice can bring. With more, it brings none, and gateways don't open the channel.
+// MaxSourceRanges is how many bytes of source ranges a slice can bring. If there are more, the slice brings none, and gateways don't open the
+// channel.
 const MaxSourceRanges = 16 << 10
 
 // annotations returns the annotations of a carried slice.
@@ -76,15 +77,15 @@ type portKey struct {
 	protocol corev1.Protocol
 }
 
-// keyOfPort returns the key of a slice's port. No claim is for a port without a name, because it can't be told from others,
-// nor for a port without a number, which stands for all ports of an endpoint.
+// keyOfPort returns the key of a slice's port; false if no claim can be for the port. A port without a name can't be told from others. A port
+// without a number stands for all ports of an endpoint.
 func keyOfPort(port discoveryv1.EndpointPort) (portKey, bool) {
 	key := portKey{ptr.Deref(port.Name, ""), ptr.Deref(port.Protocol, corev1.ProtocolTCP)}
 	return key, key.name != "" && port.Port != nil
 }
 
-// carriedPorts returns the claimed ports of a source slice under their names on the mux. Each name is used once: the API
-// server would refuse the whole slice.
+// carriedPorts returns the claimed ports of a source slice under their names on the mux. It uses each name once: the API server refuses a slice
+// with a name twice.
 func carriedPorts(ports []discoveryv1.EndpointPort, names muxNames) []discoveryv1.EndpointPort {
 	var carried []discoveryv1.EndpointPort
 	used := map[string]bool{}

@@ -15,13 +15,13 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// stage is the mux's namespace.
+// stage is the mux's namespace with its slices.
 type stage struct {
 	stands  map[string]*discoveryv1.EndpointSlice
 	version int
 }
 
-// carryOut does as it is told, as the API server would.
+// carryOut carries out the steps of a decision, as the API server would.
 func (st *stage) carryOut(t testing.TB, s muxslices.Decision) {
 	t.Helper()
 	for _, step := range s.Steps {
@@ -110,7 +110,7 @@ func (st *stage) play(t testing.TB, s *scene) muxslices.Decision {
 	return decided
 }
 
-// settle decides once more: now there is nothing to do.
+// settle decides again, and checks that there is nothing to do.
 func (st *stage) settle(t testing.TB, s *scene) {
 	t.Helper()
 	again := muxslices.Decide(s.view(t, st.stands))

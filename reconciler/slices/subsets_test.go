@@ -39,7 +39,7 @@ func TestSubsets(t *testing.T) {
 	}
 }
 
-// TestRecordsOf: what our slices say is gone by where the ledger is lost, so it must not say two things.
+// TestRecordsOf: after the loss of a ledger, our slices tell whose a port is. So a port name must have one channel.
 func TestRecordsOf(t *testing.T) {
 	k := keys(t)
 	slice := func(channel, by string, ports ...string) *discoveryv1.EndpointSlice {

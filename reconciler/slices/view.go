@@ -16,19 +16,19 @@ type View struct {
 	Channel types.NamespacedName
 	// Mux is the mux that the channel names.
 	Mux Mux
-	// Claims are the channel's claims in force on the mux. ClaimsKnown is false until the mux was decided for the first
-	// time: until then, slices stay as they are.
+	// Claims are the channel's claims in force on the mux. ClaimsKnown is false until a pass has decided about the mux for the first time: until
+	// then, slices stay as they are.
 	Claims      []plan.Claim
 	ClaimsKnown bool
 	// Ports are the ports of the channel's Service.
 	Ports []corev1.ServicePort
-	// Settings are those of the channel that gateways honour.
+	// Settings are the settings of the channel that gateways honour.
 	Settings Settings
 	// Sources are the EndpointSlices of the channel's Service.
 	Sources []*discoveryv1.EndpointSlice
-	// Carried are the slices that the mux has for the channel. All of them are in its namespace.
+	// Carried are the slices that the mux has for the channel. All of them are in the mux's namespace.
 	Carried []*discoveryv1.EndpointSlice
-	// Taken are the names of foreign slices in the mux's namespace that a carried slice needs.
+	// Taken are the names that carried slices need and that foreign slices in the mux's namespace have.
 	Taken map[string]bool
 }
 
@@ -40,15 +40,15 @@ type Mux struct {
 	IsMux bool
 	// Deleting is true while the mux is being deleted: no slice is created any more.
 	Deleting bool
-	// OnGateways is true for a mux on gateways. Their agents read no channels, so its slices bring the channel's settings.
+	// OnGateways is true for a mux on gateways. Their agents read no channels, so the mux's slices bring the channel's settings.
 	OnGateways bool
-	// Families are the families of the mux's addresses. Without any they aren't known, and every family is carried.
+	// Families are the families of the mux's addresses. Empty means that they aren't known: then every family is carried.
 	Families []corev1.IPFamily
 }
 
-// Settings are settings of a channel, as its owner wrote them. An agent refuses unreadable ones.
+// Settings are settings of a channel, as its owner wrote them. An agent refuses settings that it can't read.
 type Settings struct {
-	// SourceRanges are the networks that may connect. Without any, every network may.
+	// SourceRanges are the networks that may connect. Empty means that every network may.
 	SourceRanges  []string
 	Affinity      corev1.ServiceAffinity
 	TrafficPolicy corev1.ServiceExternalTrafficPolicy

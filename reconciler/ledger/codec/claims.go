@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// ledger reads the document as that of a mux, and fails at its first contradiction.
+// ledger returns the document as the ledger of a mux, and fails at its first contradiction.
 func (d *document) ledger(mux types.NamespacedName) (plan.Ledger, error) {
 	ledger := plan.Ledger{Mux: mux, MuxUID: types.UID(d.MuxUID), Provider: d.Provider, Generation: d.Generation}
 	if d.SchemaVersion < 0 || d.Generation < 0 {
@@ -25,7 +25,7 @@ func (d *document) ledger(mux types.NamespacedName) (plan.Ledger, error) {
 	if ledger.HeldUntil, err = parseTime("heldUntil", d.HeldUntil); err != nil {
 		return ledger, err
 	}
-	// The view counts where there is nothing else: the original's first versions wrote no more.
+	// The list allocations counts only without portClaims: the original's first versions wrote no other list.
 	list, from := d.PortClaims, "portClaims"
 	if list == nil {
 		list, from = d.Allocations, "allocations"
@@ -56,7 +56,7 @@ func addClaims(to *plan.Ledger, list []entry, name string) error {
 	return nil
 }
 
-// claim reads an entry. Fields that the original may leave out have the original's defaults.
+// claim reads an entry. Fields that the original may leave out get the original's defaults.
 func (e *entry) claim() (plan.Claim, error) {
 	number := cmp.Or(e.MuxPort, e.Port)
 	since, errSince := parseTime("since", e.Since)
@@ -143,7 +143,7 @@ func parseState(state string) (plan.State, error) {
 	return plan.Held, fmt.Errorf("state %s is neither %s nor %s", short(state), stateReleasing, stateInGrace)
 }
 
-// parseTime refuses years that couldn't be written again.
+// parseTime reads a time. It refuses years that couldn't be written again.
 func parseTime(field, value string) (time.Time, error) {
 	if value == "" {
 		return time.Time{}, nil

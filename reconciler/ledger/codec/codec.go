@@ -7,7 +7,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Where a ConfigMap holds a ledger.
+// These are the keys under which a ConfigMap holds a ledger.
 const (
 	// PlainKey is the key in data.
 	PlainKey = "allocations.json"
@@ -17,11 +17,11 @@ const (
 
 // Sizes of a ledger's text.
 const (
-	// PlainLimit is how long a text is stored as it is. The API server takes 1 MiB; the rest is for others' keys.
+	// PlainLimit is the size of the largest text that is stored uncompressed. The API server takes 1 MiB; the rest is for others' keys.
 	PlainLimit = 900 << 10
-	// PackedLimit is how long a compressed text may be: what the API server takes.
+	// PackedLimit is the size of the largest compressed text: what the API server takes.
 	PackedLimit = 1 << 20
-	// UnpackedLimit is how long a compressed text may be after decompression. Decode doesn't read a longer one.
+	// UnpackedLimit is the size of the largest text after decompression. Decode doesn't read a larger one.
 	UnpackedLimit = 16 << 20
 )
 
@@ -31,16 +31,16 @@ const (
 	nameValue      = "svc-lb-mux"
 	componentLabel = "app.kubernetes.io/component"
 	componentValue = "mux-state"
-	// componentBefore is what the original's first versions wrote; its later ones left it as it was.
+	// componentBefore is the label that the original's first versions wrote. Its later versions left the label as it was.
 	componentBefore = "port-allocation"
 )
 
-// Selector selects ledgers, those of the original's first versions included: give it to the cache.
+// Selector selects ledgers, also those of the original's first versions. The cache uses it.
 func Selector() labels.Selector {
 	selector, err := labels.Parse(nameLabel + "=" + nameValue + "," +
 		componentLabel + " in (" + componentValue + "," + componentBefore + ")")
 	if err != nil {
-		return labels.Nothing() // a constant, and a test parses it
+		return labels.Nothing() // can't be: the text is constant, and a test parses it
 	}
 	return selector
 }
@@ -49,15 +49,15 @@ func Selector() labels.Selector {
 type Contents struct {
 	Labels      map[string]string
 	Annotations map[string]string
-	// Plain is the value of PlainKey, and Packed of PackedKey: one of them is empty, and its key must go.
+	// Plain is the value of PlainKey, and Packed the value of PackedKey. One of them is empty, and its key must be removed.
 	Plain  string
 	Packed []byte
 	// Ledger is what Decode will read.
 	Ledger plan.Ledger
 }
 
-// Encode returns what a ConfigMap must hold to be the ledger: equal ledgers give equal contents. It fails for a
-// ledger that Decode wouldn't read back as it is, but for order, and times, of which it keeps whole seconds.
+// Encode returns what a ConfigMap must hold to be the ledger: equal ledgers give equal contents. It fails for a ledger that Decode wouldn't read
+// back unchanged, apart from the order of entries and from fractions of seconds.
 func Encode(ledger plan.Ledger, keys validation.Keys) (Contents, error) {
 	contents := Contents{
 		Labels: map[string]string{nameLabel: nameValue, componentLabel: componentValue},

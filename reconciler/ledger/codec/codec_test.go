@@ -20,7 +20,7 @@ import (
 
 var moment = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// claims are as many, each as large as it gets in practice.
+// claims returns n claims, each as large as claims get in practice.
 func claims(n int) []plan.Claim {
 	random := rand.New(rand.NewPCG(1, 2))
 	all := make([]plan.Claim, 0, n)
@@ -142,7 +142,7 @@ func TestALabelThatIsGoneIsSeen(t *testing.T) {
 	}
 }
 
-// TestWhatCouldNotBeRead is never written: it would freeze its mux.
+// TestWhatCouldNotBeRead: Encode refuses a ledger that Decode couldn't read, because that would freeze its mux.
 func TestWhatCouldNotBeRead(t *testing.T) {
 	for what, spoil := range map[string]func(*plan.Ledger){
 		"one number twice":      func(l *plan.Ledger) { l.Claims[1].Public = l.Claims[0].Public },

@@ -11,7 +11,7 @@ import (
 
 // contradiction returns the first contradiction in a sorted ledger.
 //
-// Claims that were released count for their number alone: whoever let one go may hold another under the same name.
+// Of a released claim, only the numbers count: its former owner may hold another claim under the same name.
 func contradiction(ledger *plan.Ledger) error {
 	furthest := map[corev1.Protocol]*plan.Claim{} // the claim that reaches furthest so far
 	owners := make(map[plan.PortID]*plan.Claim, len(ledger.Claims))
@@ -39,7 +39,7 @@ func contradiction(ledger *plan.Ledger) error {
 	return hostnameContradiction(ledger.Hostnames)
 }
 
-// hostnameContradiction expects the names in order.
+// hostnameContradiction returns the first contradiction in a sorted list of holders.
 func hostnameContradiction(holders []plan.HostnameHolder) error {
 	for i, holder := range holders {
 		if !validation.IsLabel(holder.Namespace) {

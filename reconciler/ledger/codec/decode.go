@@ -32,15 +32,15 @@ func (d *decoding) labelled() bool {
 	return d.cm.Labels[nameLabel] == nameValue && (component == componentValue || component == componentBefore)
 }
 
-// stamped returns the generation in the annotation, which the original leaves alone; 0 without one.
+// stamped returns the generation in the annotation, which the original leaves alone; 0 without an annotation.
 func (d *decoding) stamped() int64 {
 	generation, _ := validation.ParseGeneration(d.cm.Annotations[d.keys.Generation])
 	return generation
 }
 
-// newest reads the texts under both keys, and returns the one that counts. Our writes replace both. So both exist only after the
-// original wrote the plain one, or after an edit by hand. The annotation says whose ledger it is, since no label names the mux;
-// the next write mends a missing label.
+// newest reads the texts under both keys, and returns the one that counts. Our writes replace both. So both exist only after the original wrote
+// the plain one, or after an edit by hand. The annotation says whose ledger the ConfigMap is, since no label names the mux. The next write mends
+// a missing label.
 func (d *decoding) newest() plan.Reading {
 	if annotated := d.cm.Annotations[d.keys.Mux]; annotated != d.mux.String() {
 		return plan.Reading{Condition: plan.Foreign, Why: textForeign(annotated, d.mux, d.keys)}
@@ -55,7 +55,7 @@ func (d *decoding) newest() plan.Reading {
 		return plain
 	case packed.Condition > plan.Missing:
 		return packed
-	case plain.Condition == plan.Missing && packed.Condition == plan.Missing: // somebody emptied it
+	case plain.Condition == plan.Missing && packed.Condition == plan.Missing: // another writer emptied the ConfigMap
 		return d.reading(plan.Ledger{Mux: d.mux, Generation: d.stamped()}, d.stamped() == 0)
 	case plain.Condition == plan.Missing, packed.Condition != plan.Missing && packed.Ledger.Generation > plain.Ledger.Generation:
 		return packed
@@ -63,7 +63,7 @@ func (d *decoding) newest() plan.Reading {
 	return plain
 }
 
-// read reads a text. Without one, the ledger is Missing.
+// read reads a text. Without a text, the ledger is Missing.
 func (d *decoding) read(key string, text []byte) plan.Reading {
 	if len(text) == 0 {
 		return plan.Reading{Condition: plan.Missing}
@@ -84,13 +84,13 @@ func (d *decoding) read(key string, text []byte) plan.Reading {
 	case doc.Checksum != "":
 		return d.reading(ledger, fits(text, doc.Checksum))
 	case doc.Generation == 0:
-		// The original wrote it. If it never was ours, there is no annotation either.
+		// The original wrote the text. If the ledger never was ours, it has no annotation either.
 		ledger.Generation = d.stamped()
 	}
 	return d.reading(ledger, ledger.Generation == 0)
 }
 
-// reading is Good if the text is as we or the original wrote it.
+// reading returns a Good reading if the text is as we or the original wrote it, or else an Edited one.
 func (d *decoding) reading(ledger plan.Ledger, asWritten bool) plan.Reading {
 	if asWritten {
 		return plan.Reading{Ledger: ledger}

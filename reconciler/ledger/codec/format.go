@@ -10,8 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Versions of the format. schemaVersion is the original's, whose fields we only add to. The original would read a range as its first
-// number, so a ledger with ranges has a version that it refuses.
+// These are versions of the format. schemaVersion is the original's, to whose fields we only add. The original would read a range as its first
+// number, so a ledger with ranges has a version that the original refuses.
 const (
 	schemaVersion     = 1
 	versionWithRanges = 2
@@ -23,7 +23,7 @@ const (
 	stateInGrace   = "inGrace"
 )
 
-// document is a ledger as JSON; its fields are written in this order, and the checksum after them.
+// document is a ledger as JSON. Its fields are written in this order, and the checksum after them.
 type document struct {
 	SchemaVersion int64          `json:"schemaVersion"`
 	Mux           muxRef         `json:"mux"`
@@ -47,7 +47,7 @@ type muxRef struct {
 func (r muxRef) empty() bool               { return r == muxRef{} }
 func (r muxRef) key() types.NamespacedName { return types.NamespacedName(r) }
 
-// entry is a claim. The original writes all up to source, and in its first versions neither channelPort nor muxPort.
+// entry is a claim. The original writes the fields up to source, except lastPort. Its first versions wrote neither channelPort nor muxPort.
 type entry struct {
 	Namespace   string `json:"namespace"`
 	Service     string `json:"service"`
@@ -80,7 +80,7 @@ func toDocument(ledger plan.Ledger) document {
 		Provider:      ledger.Provider,
 		Generation:    ledger.Generation,
 		PortClaims:    make([]entry, 0, len(ledger.Claims)),
-		Allocations:   []entry{}, // the original writes an empty one, too
+		Allocations:   []entry{}, // the original writes an empty list, too
 	}
 	for i := range ledger.Claims {
 		claim := &ledger.Claims[i]
@@ -121,7 +121,7 @@ func toEntry(claim *plan.Claim) entry {
 	}
 }
 
-// original is the entry in the original's fields.
+// original returns the entry without our additions.
 func (e entry) original() entry {
 	e.Name, e.Since, e.State, e.Until = "", "", "", ""
 	return e
@@ -136,7 +136,7 @@ func formatState(state plan.State) string {
 	case plan.Held:
 		return ""
 	}
-	return state.String() // which can't be read again
+	return state.String() // can't be read again, so Encode fails
 }
 
 func formatTime(t time.Time) string {
@@ -146,7 +146,7 @@ func formatTime(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// text is the JSON of the document, sealed with its checksum.
+// text returns the JSON of the document, sealed with its checksum.
 func (d *document) text() ([]byte, error) {
 	text, err := json.Marshal(d)
 	if err != nil {

@@ -36,7 +36,7 @@ func testKeys() validation.Keys {
 	return language.Keys()
 }
 
-// TestReadings reads ConfigMaps as the original wrote them, and texts as anybody may have.
+// TestReadings reads ConfigMaps as the original wrote them, and texts that anybody may have written.
 func TestReadings(t *testing.T) {
 	var all strings.Builder
 	for _, c := range originals(t) {
@@ -61,7 +61,7 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// fixture is a ConfigMap; its name is the comment that it begins with.
+// fixture is a ConfigMap. Its name is the comment at its beginning.
 type fixture struct {
 	name string
 	cm   *corev1.ConfigMap
@@ -96,7 +96,7 @@ func texts(t testing.TB) map[string]string {
 	return all
 }
 
-// withText is a ConfigMap that is the mux's, with a text.
+// withText returns a ConfigMap that is the mux's, with the text as plain text.
 func withText(text string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{

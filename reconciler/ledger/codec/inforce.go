@@ -8,16 +8,16 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Ask names the ledger of a mux, and says what the mux leads to expect of it.
+// Ask names the ledger of a mux, and says what a good ledger has according to the mux.
 type Ask struct {
 	Mux types.NamespacedName
 	// Name is the ConfigMap that the mux's owner wants: validation.Mux.Ledger.
 	Name string
 	// InForce is the ConfigMap that annotation ledger on the mux names: validation.Mux.LedgerInForce.
 	InForce string
-	// Stamp is the generation on the mux: an older ledger is incomplete.
+	// Stamp is the generation on the mux. A ledger with an older one is incomplete.
 	Stamp int64
-	// PortsLive is true if the mux has ports that may be ours: a ledger without claims has lost them.
+	// PortsLive is true if the mux has ports that may be ours: then a ledger without claims has lost them.
 	PortsLive bool
 }
 
@@ -28,7 +28,7 @@ func AskOf(mux *plan.ObservedMux) Ask {
 	}
 }
 
-// Names returns the ConfigMap that the mux's owner wants, and the one that the ledger moves from; "" if it doesn't move.
+// Names returns the ConfigMap that the mux's owner wants, and the one that the ledger moves from; "" if the ledger doesn't move.
 func (a *Ask) Names() (wanted, old string) {
 	switch {
 	case a.Name == "":
@@ -58,9 +58,9 @@ func (r *Read) Good(ask *Ask) bool {
 	return r.readable() && r.Ledger.Generation >= ask.Stamp && (len(r.Ledger.Claims) > 0 || !ask.PortsLive)
 }
 
-// continues is true if old was copied into r and hasn't been written since: r has a later generation, and every number that old gives
-// to a port of a channel. A leftover of an earlier move may have a number under the name of another port, or lack one that is being
-// released.
+// continues is true if old was copied into r and hasn't been written since: r has a later generation, and every number that old gives to a port
+// of a channel. In such a copy, a number that was released since is still there, as releasing. A leftover of an earlier move may lack a number,
+// or have it for another port.
 func (r *Read) continues(old *Read) bool {
 	if !r.readable() || !old.readable() || r.Ledger.Generation <= old.Ledger.Generation {
 		return false
@@ -79,8 +79,8 @@ func (r *Read) continues(old *Read) bool {
 	return true
 }
 
-// doubt returns the reading of the wanted ConfigMap as it counts. If the mux names another one that doesn't exist, this one may be left
-// over from an earlier move: then it counts as an edited one, and the mux counts more.
+// doubt returns the reading of the wanted ConfigMap, as Edited if it may be out of date: if the mux names another ConfigMap that doesn't exist,
+// the wanted one may be left over from an earlier move. Then the mux counts more than the ledger.
 func (a *Ask) doubt(wanted plan.Reading, old *Read) plan.Reading {
 	if _, moves := a.Names(); moves != "" && old == nil && wanted.Condition == plan.Good {
 		wanted.Condition, wanted.Gone, wanted.Why = plan.Edited, moves, textLeftOver(moves)
@@ -88,17 +88,17 @@ func (a *Ask) doubt(wanted plan.Reading, old *Read) plan.Reading {
 	return wanted
 }
 
-// InForce returns the ledger of a mux, from the ConfigMaps that Names names; nil is a ConfigMap that doesn't exist. It is in the
-// ConfigMap that the mux's annotation names, if that is the mux's, else in the one that the mux's owner wants. If these are two, the
-// ledger moves, and each step may be the last before a crash:
+// InForce returns the ledger of a mux, from the ConfigMaps that Names names; nil is a ConfigMap that doesn't exist. The ledger is in the
+// ConfigMap that the mux's annotation names, if that ConfigMap is the mux's, or else in the one that the mux's owner wants. If the two differ,
+// the ledger moves. The process may crash after each step:
 //
 //	                     InForce        Name              the ledger is
 //	the owner renames    generation 7   nothing, or old   InForce, Moved: the plan reserves generation 8 under Name
 //	Name is written      generation 7   generation 8      Name: the plan publishes generation 8 and the name
 //	the mux is switched                 generation 8      Name; DropOld deletes the ConfigMap that was InForce
 //
-// In the second state another process may be about to publish Name's claims, so they must not be overwritten. So Name counts if its
-// generation is past the mux's stamp and past InForce's, and it has all claims of InForce; a leftover of an earlier move isn't, or hasn't.
+// In the second state another process may be about to publish Name's claims, so they must not be overwritten. So Name counts if its generation is
+// past the mux's stamp and past InForce's, and it has all claims of InForce. A leftover of an earlier move doesn't meet these conditions.
 func InForce(ask Ask, wanted, old *Read) plan.Reading {
 	moves := old != nil && old.Ours
 	switch {

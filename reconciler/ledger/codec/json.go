@@ -10,13 +10,13 @@ import (
 	"fmt"
 )
 
-// parse reads a text. If some field doesn't fit, it returns the fields before that with the error, such as the version.
+// parse reads a text. If some field doesn't fit, it returns an error, and the fields before that one, such as the version.
 func parse(text []byte) (document, error) {
 	var doc document
 	err := json.Unmarshal(text, &doc)
 	var mismatch *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &mismatch): // its own words are about Go
+	case errors.As(err, &mismatch): // its own message is about Go types
 		return doc, fmt.Errorf("%s can't be a JSON %s", cmp.Or(mismatch.Field, "a ledger"), mismatch.Value)
 	case errors.Is(err, errTooMany):
 		return doc, err
@@ -28,12 +28,12 @@ func parse(text []byte) (document, error) {
 	return doc, nil
 }
 
-// maxListed bounds each list of a ledger. No mux has as many ports: the API server takes no Service with more than some 10,000.
+// maxListed bounds each list of a ledger. No mux has that many ports: the API server takes no Service with more than some 10,000.
 const maxListed = 1 << 16
 
 var errTooMany = fmt.Errorf("it lists more than %d things, which no mux has", maxListed)
 
-// list is a list in a ledger. It stops reading after maxListed entries: an entry of 3 bytes takes 170 in memory, so a forged text could
+// list is a list in a ledger. It stops reading after maxListed entries: an entry of 3 bytes takes 170 bytes in memory, so a forged text could
 // fill the memory.
 type list[T any] []T
 
@@ -43,7 +43,7 @@ func (l *list[T]) UnmarshalJSON(text []byte) error {
 	case err != nil || open == nil:
 		return err
 	case open != json.Delim('['):
-		return json.Unmarshal(text, (*[]T)(l)) // which says what it is instead
+		return json.Unmarshal(text, (*[]T)(l)) // its error says what the text is instead of a list
 	}
 	*l = list[T]{}
 	for from.More() {
@@ -59,7 +59,7 @@ func (l *list[T]) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// sealed adds the checksum to a JSON object that has none, without white space, and not empty.
+// sealed adds the checksum to a JSON object. The object must have no checksum and no white space, and mustn't be empty.
 func sealed(text []byte) []byte {
 	checksum := checksumOf(text)
 	return append(text[:len(text)-1], seal(checksum)...)
@@ -67,7 +67,7 @@ func sealed(text []byte) []byte {
 
 func seal(checksum string) string { return `,"checksum":"` + checksum + `"}` }
 
-// fits is true if the text is as it was sealed, apart from white space.
+// fits is true if the text is as it was when it was sealed, apart from white space.
 func fits(text []byte, checksum string) bool {
 	var compact bytes.Buffer
 	if json.Compact(&compact, text) != nil {

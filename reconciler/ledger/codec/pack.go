@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// pack compresses a text: the same one gives the same bytes, since gzip's header is left without a time.
+// pack compresses a text. Equal texts give equal bytes, since gzip's header is left without a time.
 func pack(text []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -20,7 +20,7 @@ func pack(text []byte) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// unpack decompresses up to UnpackedLimit bytes: a short forged text could fill the memory, and so harm every mux.
+// unpack decompresses up to UnpackedLimit bytes. Without the limit, a short forged text could fill the memory, and so harm every mux.
 func unpack(packed []byte) ([]byte, error) {
 	if len(packed) == 0 {
 		return nil, nil

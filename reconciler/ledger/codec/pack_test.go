@@ -7,7 +7,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// TestBothKeys: the original knows one key only, and writes it after us; or a user edits one of them.
+// TestBothKeys: the original knows only the plain key, and writes it after us; or a user edits one of the two.
 func TestBothKeys(t *testing.T) {
 	plain := func(generation int64, public int32) string {
 		return encode(t, plan.Ledger{Mux: mux, Generation: generation, Claims: withNumber(public)}).Data[PlainKey]

@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// ledgers are any that can be true.
+// ledgers generates any ledgers without contradictions.
 func ledgers() *rapid.Generator[plan.Ledger] {
 	name := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?`)
 	owner := rapid.OneOf(name, rapid.StringMatching(`(tcp|udp)route/[a-z0-9]{1,4}(\.[a-z0-9]{1,4})?`))
@@ -56,7 +56,7 @@ func ledgers() *rapid.Generator[plan.Ledger] {
 	})
 }
 
-// asStored is what stays of a ledger: its order, and whole seconds.
+// asStored returns a ledger as it is after writing and reading: sorted, and in whole seconds.
 func asStored(ledger plan.Ledger) plan.Ledger {
 	ledger = ledger.Clone()
 	ledger.Sort()
@@ -94,7 +94,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzDecode never panics for any ConfigMap. A usable ledger can be written, and is read as good and equal then.
+// FuzzDecode checks that Decode panics for no ConfigMap. A usable ledger can be written, and is then read as good and equal.
 func FuzzDecode(f *testing.F) {
 	for _, text := range texts(f) {
 		f.Add(text, []byte(nil), "")

@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// theOriginal reads and writes a ledger as its documents say. It reads its own fields, in the list of claims or else in the
-// view. It keeps other fields of a claim until the claim changes, and drops all other fields.
+// theOriginal reads and writes a ledger as the original's documents say. It reads its own fields, from portClaims or else from allocations. It
+// keeps other fields of a claim until the claim changes, and drops all other fields.
 type theOriginal struct {
 	claims map[string]map[string]any
 }
@@ -66,7 +66,7 @@ func (o *theOriginal) save(cm *corev1.ConfigMap) {
 	cm.Data["allocations.json"] = string(text)
 }
 
-// TestTheOriginalReadsWhatWeWrote is the way back: it finds every claim in force, and none that was released.
+// TestTheOriginalReadsWhatWeWrote: after a rollback, the original finds every claim in force, and none that was released.
 func TestTheOriginalReadsWhatWeWrote(t *testing.T) {
 	all := claims(4)
 	all[1].Source = plan.Static
@@ -101,8 +101,8 @@ func TestTheOriginalReadsWhatWeWrote(t *testing.T) {
 	}
 }
 
-// TestThereAndBackAgain is an upgrade, a way back, and an upgrade: the mux still carries the generation of the first,
-// and a ledger without one would be taken for a restored backup, which freezes it.
+// TestThereAndBackAgain is an upgrade, a rollback, and another upgrade. The mux still has the generation from the first upgrade. A ledger without
+// a generation would look like a restored backup, which freezes the mux.
 func TestThereAndBackAgain(t *testing.T) {
 	for what, before := range map[string]*corev1.ConfigMap{
 		"plain":  encode(t, plan.Ledger{Mux: mux, Generation: 7, Claims: claims(3)}),

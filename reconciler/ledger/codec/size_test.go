@@ -18,12 +18,12 @@ func size(t testing.TB, n int) (plain, packed int) {
 func TestThePlainLimit(t *testing.T) {
 	ledger := plan.Ledger{Mux: mux, Generation: 1, Claims: claims(2600)}
 	ledger.Hostnames = []plan.HostnameHolder{{Hostname: "a", Namespace: "app"}}
-	// A holder takes as many bytes as another with a name of the same length, and the comma between them.
+	// A holder takes these bytes and its name, with the comma between it and the next one.
 	one := len(`{"hostname":"","namespace":"app"},`)
 	for short := PlainLimit - len(encode(t, ledger).Data[PlainKey]); short > 0; {
 		length := min(short-one, 253)
 		if rest := short - one - length; rest > 0 && rest <= one {
-			length -= one // leaves room for one more
+			length -= one // leaves room for one more holder
 		}
 		name := fmt.Sprintf("%06d", len(ledger.Hostnames))
 		name += strings.Repeat("a", length-len(name))
@@ -60,7 +60,7 @@ func TestTenThousandClaims(t *testing.T) {
 	}
 }
 
-// TestTheWayBack is promised to this many claims: the original reads them.
+// TestTheWayBack: we promise that the original can read a ledger of this many claims.
 func TestTheWayBack(t *testing.T) {
 	const promised = 2_500
 	if plain, _ := size(t, promised); plain == 0 {

@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// The messages about ledgers, each with the way out. Decode puts the name of the ConfigMap in front.
+// These are the messages about ledgers, each with the way out. Decode puts the name of the ConfigMap in front.
 
 func textForeign(annotated string, mux types.NamespacedName, keys validation.Keys) string {
 	if annotated == "" {
@@ -55,7 +55,7 @@ func errTooLarge(mux types.NamespacedName, claims, size int) error {
 		"holds %d. Move some of its channels to another mux", claims, size, PackedLimit))
 }
 
-// ErrUnwritable is a ledger that no ConfigMap could hold, or that nobody could read again. To try once more is no use.
+// ErrUnwritable is the error for a ledger that no ConfigMap could hold, or that nobody could read again. To try once more is no use.
 var ErrUnwritable = errors.New("can't be written")
 
 func unwritable(mux types.NamespacedName, why error) error {
