@@ -51,7 +51,7 @@ func (l *line) apply(ctx context.Context, decided *muxslices.Decision) (applied,
 		case err != nil && (refusal.Is(err) || apierrors.IsInternalError(err)): // an admission webhook that can't be reached gives an internal error
 			words := refusal.Words(err)
 			if refusal.SameWords(words, before[key]) {
-				words = before[key] // a quota tells how much of it is used, and each count would be a write of the condition
+				words = before[key] // the words may count a quota's use: a new count must not cause a write of the condition
 			}
 			refuse(key, words, plan.Event{Reason: plan.BackendsRefused, Message: step.RefusedMessage(decided.Channel, words)})
 			fallthrough

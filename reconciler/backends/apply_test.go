@@ -89,7 +89,7 @@ func step(op muxslices.Op, name string) muxslices.Step {
 		}}
 }
 
-// decided is a plan of steps.
+// decided returns a decision with these steps.
 func decided(steps ...muxslices.Step) *muxslices.Decision {
 	return &muxslices.Decision{Mux: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, Steps: steps}
 }
@@ -176,7 +176,7 @@ func TestDriftIsToldOnceAndSlowedDown(t *testing.T) {
 	}
 }
 
-// TestOtherContentIsNoDrift has a slice come, change, go and come back as it was. Nothing of it is another writer's doing.
+// TestOtherContentIsNoDrift lets a slice come, change, go and come back as it was. No other writer caused any of this.
 func TestOtherContentIsNoDrift(t *testing.T) {
 	b := start(t)
 	other := step(muxslices.Update, "a")
@@ -240,7 +240,7 @@ func TestARefusedSliceStaysRefusedWhileItsCorrectionWaits(t *testing.T) {
 	}
 }
 
-// TestATakenNameIsToldOnce tells of a foreign slice, holds its words for the condition, and looks again.
+// TestATakenNameIsToldOnce checks that a foreign slice causes one Event, a message for the condition, and another pass.
 func TestATakenNameIsToldOnce(t *testing.T) {
 	b, channel := start(t), types.NamespacedName{Namespace: "app", Name: "web"}
 	key := types.NamespacedName{Namespace: "svc-mux", Name: "a"}
@@ -258,7 +258,8 @@ func TestATakenNameIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestARefusedSliceIsToldOnce: its words stay known until the API server takes it, also while it waits for its turn.
+// TestARefusedSliceIsToldOnce: the API server's message stays known until the API server takes the slice, also while
+// the slice waits for its turn.
 func TestARefusedSliceIsToldOnce(t *testing.T) {
 	b, channel := start(t), types.NamespacedName{Namespace: "app", Name: "web"}
 	resource := schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}

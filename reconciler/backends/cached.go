@@ -33,10 +33,11 @@ func Trim(slice *discoveryv1.EndpointSlice, keys validation.Keys) {
 	}
 }
 
-// longestPart is the longest name. The API server checks neither the existence nor the length of a reference.
+// longestPart is the length of the longest name in Kubernetes. The API server checks neither that the object of a
+// reference exists, nor how long the reference is.
 const longestPart = 253
 
-// trimReference drops a reference that can name no object.
+// trimReference drops a reference that is too long to name an object.
 func trimReference(target *corev1.ObjectReference) *corev1.ObjectReference {
 	if target == nil {
 		return nil
@@ -51,7 +52,7 @@ func trimReference(target *corev1.ObjectReference) *corev1.ObjectReference {
 	return target
 }
 
-// pickAnnotations returns the annotations that are read. Source ranges are a list, which can be long.
+// pickAnnotations returns the annotations that are read. Source ranges are a list, so they may be longer than longestPart.
 func pickAnnotations(all map[string]string, keys validation.Keys) map[string]string {
 	picked := pick(all, keys.Managed, keys.Mux, keys.Weight, keys.SessionAffinity, keys.TrafficPolicy)
 	if ranges, set := all[keys.SourceRanges]; set && picked != nil && len(ranges) <= muxslices.MaxSourceRanges {
@@ -60,7 +61,7 @@ func pickAnnotations(all map[string]string, keys validation.Keys) map[string]str
 	return picked
 }
 
-// pick returns the labels or annotations that are read. An empty result is nil.
+// pick returns the labels or annotations that are read, without those longer than longestPart. An empty result is nil.
 func pick(all map[string]string, read ...string) map[string]string {
 	picked := make(map[string]string, len(read))
 	for _, key := range read {

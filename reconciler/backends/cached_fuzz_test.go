@@ -65,8 +65,8 @@ func FuzzTrim(f *testing.F) {
 	})
 }
 
-// canBe is false for a slice that no API server stores, and for names that are too long: Trim drops them. It removes the fields that
-// are never carried from the slice.
+// canBe is false for a slice that no API server stores, and for names that are too long: Trim drops them. canBe also clears the
+// fields of the slice that are never carried.
 func canBe(slice *discoveryv1.EndpointSlice, keys validation.Keys) bool {
 	for _, value := range slice.Labels {
 		if len(kube.IsValidLabelValue(value)) > 0 {
@@ -90,7 +90,7 @@ func canBe(slice *discoveryv1.EndpointSlice, keys validation.Keys) bool {
 	return true
 }
 
-// sourceOf is a slice of the channel.
+// sourceOf returns a slice of the channel.
 func sourceOf(name string) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, UID: types.UID(name), ResourceVersion: "7", GenerateName: "web-",
@@ -128,7 +128,7 @@ func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) muxslices.Vi
 	return view
 }
 
-// seenAs is all that is decided and said by a slice.
+// seenAs returns, as text, everything that decisions and messages take from a slice.
 func seenAs(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
 	list := []*discoveryv1.EndpointSlice{slice}
 	channel, told := muxslices.ChannelOfSlice(keys, slice)

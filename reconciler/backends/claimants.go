@@ -16,8 +16,8 @@ import (
 
 // Claimants are channels that are no Services: listeners of Gateways. Their backends are those of other Services.
 type Claimants interface {
-	// MuxOf returns the mux of a claimant; false if it has none any more: then the mux is the one that it had, if that is known. It fails while
-	// nothing is known of the claimant.
+	// MuxOf returns the mux of a claimant, and true. For a claimant that has no mux any more, it returns the former mux, if known, and false.
+	// It fails while nothing is known of the claimant.
 	MuxOf(claimant types.NamespacedName) (mux types.NamespacedName, is bool, err error)
 	// KeysOn returns the claimants on a mux.
 	KeysOn(mux types.NamespacedName) []types.NamespacedName
@@ -43,7 +43,7 @@ func (l *line) muxOf(ctx context.Context, channel types.NamespacedName) (types.N
 	return mux, is, err
 }
 
-// observeChannel adds what a channel itself says to a view.
+// observeChannel adds the channel's own slices, ports and settings to a view.
 func (l *line) observeChannel(ctx context.Context, v *muxslices.View) (err error) {
 	v.Sources, err = SourcesOf(l.Claimants)(ctx, l.cache, v.Channel)
 	if err != nil || !claimants.IsService(v.Channel) {
@@ -57,7 +57,7 @@ func (l *line) observeChannel(ctx context.Context, v *muxslices.View) (err error
 	return err
 }
 
-// SourcesOf returns a function like Sources for Services and for listeners, which may be nil.
+// SourcesOf returns a function like Sources for Services and for listeners. The listeners may be nil.
 func SourcesOf(listeners Claimants) func(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	return func(ctx context.Context, cache client.Reader, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 		if claimants.IsService(channel) || listeners == nil {

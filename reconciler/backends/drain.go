@@ -21,7 +21,8 @@ type Drained struct {
 	Cache  client.Reader
 	Live   client.Reader
 	Writer client.Writer
-	// Ready is true for muxes whose ports are gone. On a Service that isn't Ours, slices that we may not delete stay.
+	// Ready is true for muxes whose ports are gone. If we may not delete a slice, that is an error on a mux that is Ours;
+	// elsewhere the slice stays.
 	Ready, Ours func(mux types.NamespacedName) bool
 	// Would makes a dry run: it gets the slices that would be deleted. It may be nil.
 	Would func(*discoveryv1.EndpointSlice)
@@ -58,7 +59,8 @@ func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, err
 	return gone, nil
 }
 
-// Endpoints empties the legacy or the original's object of a mux. The mux owns it, so it is deleted with the mux.
+// Endpoints empties the Endpoints object of a mux, if it is ours or the original's. The mux owns the object, so
+// Kubernetes deletes both together.
 //
 //nolint:staticcheck // Endpoints are deprecated, and written on request
 func (d *Drained) Endpoints(ctx context.Context, mux types.NamespacedName) error {

@@ -144,8 +144,8 @@ func pass(tb testing.TB, l *line) muxslices.Decision {
 	return muxslices.Decide(view.View)
 }
 
-// TestForgedSlicesAreInNoPass: a pass over a channel looks at its source, and at none of the slices that the mux doesn't own
-// in its own namespace.
+// TestForgedSlicesAreInNoPass: a pass over a channel looks at the channel's source, and at no forged slice, not even in the
+// mux's namespace: the mux doesn't own them.
 func TestForgedSlicesAreInNoPass(t *testing.T) {
 	for _, forged := range []int{0, 20_000} {
 		t.Run(fmt.Sprint(forged), func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestForgedSlicesAreInNoPass(t *testing.T) {
 	}
 }
 
-// BenchmarkPassWithForgedSlices is how long a channel's pass takes without and with 20,000 forged slices.
+// BenchmarkPassWithForgedSlices measures how long a channel's pass takes without and with 20,000 forged slices.
 func BenchmarkPassWithForgedSlices(b *testing.B) {
 	for _, forged := range []int{0, 20_000} {
 		b.Run(fmt.Sprint(forged), func(b *testing.B) {

@@ -21,7 +21,7 @@ const (
 	byMux     = "svc-lb-mux/mux"     // channels, by their mux
 )
 
-// Index adds the indexes to a manager's cache. Setup does it, too.
+// Index adds the indexes to a manager's cache. Setup needs them, and doesn't add them.
 func Index(ctx context.Context, indexer client.FieldIndexer, language validation.Language) error {
 	keys := language.Keys()
 	for _, index := range []struct {
@@ -65,7 +65,7 @@ func values(is bool, value string) []string {
 	return []string{value}
 }
 
-// channelOn is the index value of a channel's slices on the mux with that UID. A pass never lists slices without a live owner:
+// channelOn is the index value of a channel's slices on the mux with that UID. A pass lists only slices that a live mux owns:
 // any tenant can write slices with our labels, as many as they like.
 func channelOn(channel types.NamespacedName, mux types.UID) string {
 	return channel.String() + "@" + string(mux)

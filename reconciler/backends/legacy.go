@@ -22,9 +22,9 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// legacy writes our slices of a mux into an Endpoints object as well. Its skip-mirror label keeps Kubernetes from mirroring
-// it: else every backend would be there twice. It takes over the original's object once our slices stand, and leaves
-// foreign objects alone.
+// legacy writes our slices of a mux into an Endpoints object as well. The object's skip-mirror label keeps Kubernetes from
+// mirroring the object: otherwise the mux would have every backend twice. legacy takes over the original's object once our
+// slices are in place, and leaves foreign objects alone.
 type legacy struct {
 	*line
 	pace *pace.Pace[types.NamespacedName] // of Endpoints, by mux
@@ -143,8 +143,8 @@ func saysAll(is, want *corev1.Endpoints) bool {
 		covers(is.Annotations, want.Annotations) && len(is.OwnerReferences) == 1 && is.OwnerReferences[0].UID == want.OwnerReferences[0].UID
 }
 
-// readiness returns whether each address of each port is ready. The API server stores subsets in an order of its own, and an
-// address that is ready and not ready as one that is not.
+// readiness returns whether each address of each port is ready. The API server stores subsets in an order of its own. An
+// address that is listed both as ready and as not ready is stored as not ready.
 //
 //nolint:staticcheck // as above
 func readiness(subsets []corev1.EndpointSubset) map[string]bool {

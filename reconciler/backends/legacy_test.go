@@ -20,7 +20,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// desk is a mux with one channel whose slice stands, an API server for Endpoints, and the legacy writer.
+// desk is a mux with one channel whose slice is in place, an API server for Endpoints, and the legacy writer.
 type desk struct {
 	*legacy
 	client.Writer

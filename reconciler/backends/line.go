@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// patience is how long an own write counts for more than a cache that doesn't show it.
+	// patience is how long the line trusts its own write more than a cache that doesn't show the write.
 	patience = time.Minute
 	// The pauses until the next pass over a channel whose mux isn't decided, or that needs the name of a foreign slice.
 	undecided, nameTaken = time.Second, 10 * time.Second

@@ -9,7 +9,7 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// Metrics is a prometheus.Collector for the caller to register. Each series is about a mux and goes with it.
+// Metrics is a prometheus.Collector for the caller to register. Each series belongs to a mux, and is dropped with it.
 type Metrics struct {
 	endpoints, writes, repeats, refusals *prometheus.Desc
 
@@ -72,7 +72,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// carry sets what a channel has on its mux, and that it has nothing on any other.
+// carry sets the counts of a channel on its mux, and removes them from all other muxes.
 func (m *Metrics) carry(channel, mux types.NamespacedName, now load) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,8 +84,8 @@ func (m *Metrics) carry(channel, mux types.NamespacedName, now load) {
 	}
 }
 
-// wrote counts a write of a slice, and whether it repeats the correction of a drift. A Service that isn't a mux any more has no
-// series, although its last slices are deleted then.
+// wrote counts a write of a slice, and whether it repeats the correction of a drift. On a Service that isn't a mux any more,
+// deletions of the last slices aren't counted: it has no series.
 func (m *Metrics) wrote(mux types.NamespacedName, op muxslices.Op, repeats bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

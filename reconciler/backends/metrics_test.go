@@ -121,7 +121,7 @@ func TestEndpointsAreCountedOnceClaimsAreKnown(t *testing.T) {
 	}
 }
 
-// taking takes every write.
+// taking is a writer that accepts every write.
 type taking struct{ client.Writer }
 
 func (taking) Create(context.Context, client.Object, ...client.CreateOption) error { return nil }

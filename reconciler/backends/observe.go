@@ -53,7 +53,7 @@ func (l *line) observe(ctx context.Context, channel types.NamespacedName) (obser
 	return o, l.observeCarried(ctx, &o, listed)
 }
 
-// mux returns a Service as a mux. A mux with problems is a mux still: it carries on with the claims that it has.
+// mux returns a Service as a mux. A mux with problems still counts as a mux, and keeps its claims.
 func (l *line) mux(svc *corev1.Service) muxslices.Mux {
 	_, onGateways := l.Language.GatewayPool(ptr.Deref(svc.Spec.LoadBalancerClass, ""))
 	return muxslices.Mux{

@@ -16,10 +16,10 @@ import (
 // again within milliseconds, and changing a condition back and forth costs two writes and two Events.
 const uncarriedPause = 5 * time.Second
 
-// Reports tells whether channels have backends on their muxes, and which of their slices can't be written. This line writes it. The mux
-// line reads it for the condition BackendsReady. Its zero value is empty.
+// Reports tells whether channels have backends on their muxes, and which of their slices can't be written. The backends line writes the
+// Reports. The mux line reads them for the condition BackendsReady. The zero value is empty.
 type Reports struct {
-	// Changed is called when Of returns something else for a channel of a mux. It is set before the line runs, and may be nil.
+	// Changed is called when the result of Of changes for a channel of the mux. It is set before the line runs, and may be nil.
 	Changed func(mux types.NamespacedName)
 
 	mu       sync.Mutex
@@ -63,7 +63,7 @@ func (r *Reports) refused(channel types.NamespacedName) wordsOfSlices {
 	return r.channels[channel].refused
 }
 
-// set reports what a pass saw, and returns when another pass must follow though nothing changes; 0 if there is no need.
+// set reports what a pass saw, and returns after how long another pass must follow even if nothing changes; 0 if none must.
 func (r *Reports) set(seen *observation, refused wordsOfSlices, now time.Time) (again time.Duration) {
 	r.mu.Lock()
 	before := r.channels[seen.Channel]

@@ -18,7 +18,7 @@ var (
 	edge     = types.NamespacedName{Namespace: "svc-mux", Name: "edge"}
 )
 
-// saw is what a pass saw of a channel: its ready endpoints, and those on the mux.
+// saw returns the observation of a channel: ready says that it has a ready endpoint, carried that the mux has it.
 func saw(ready, carried bool) *observation {
 	slice := &discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},

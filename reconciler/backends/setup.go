@@ -24,15 +24,15 @@ import (
 const (
 	// DefaultConcurrency is how many channels of one namespace are reconciled at once.
 	DefaultConcurrency = 8
-	// namespacesAtOnce is how many namespaces can have that many workers before another namespace waits.
+	// namespacesAtOnce is how many namespaces can use their whole share of workers before another namespace waits.
 	namespacesAtOnce = 4
 	// The shortest and the longest pause after a write conflict.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Minute
 )
 
-// Claims returns a channel's claims in force on a mux. known is false until the mux was decided for the first time. Then the
-// line changes no slice of it.
+// Claims returns a channel's claims in force on a mux. known is false until the mux was decided for the first time. Until
+// then, the line changes no slice of the channel on the mux.
 type Claims func(channel, mux types.NamespacedName) (claims []plan.Claim, known bool)
 
 // Options is what the line needs of its process.
@@ -50,7 +50,7 @@ type Options struct {
 	Live client.Reader
 	// Tell emits an Event.
 	Tell func(plan.Event)
-	// Reports takes what the mux line says of backends. Both may be nil.
+	// Reports gets what the mux line writes into conditions about backends. Reports and Metrics may be nil.
 	Reports *Reports
 	Metrics *Metrics
 	// LooksAfter is false for muxes of another reconciler: their slices aren't touched. If nil, all muxes are ours.

@@ -28,7 +28,7 @@ const (
 	// sweepRetry is the pause after a write conflict. The API server may answer with one though nothing changed, and then
 	// no event wakes the sweeper.
 	sweepRetry = time.Second
-	// unknownPause is how often a slice is looked at whose listener isn't known yet.
+	// unknownPause is the time between two looks at a slice whose listener isn't known yet.
 	unknownPause = 10 * time.Second
 	// sweptAtOnce is how many slices are deleted at once. A tenant can make thousands of stray slices, and their deletions
 	// must not crowd out the requests of passes.
@@ -57,7 +57,7 @@ func (s *sweeper) onSlice(ctx context.Context, q queue, old, now *discoveryv1.En
 	case now != nil && (s.isStray(ctx, now) || s.isUnknown(now)):
 		q.AddAfter(request(client.ObjectKeyFromObject(now)), sweepDelay)
 	case now == nil && muxslices.IsOurSlice(s.keys, old):
-		q.AddAfter(request(client.ObjectKeyFromObject(old)), pace.Calm) // Reconcile forgets it
+		q.AddAfter(request(client.ObjectKeyFromObject(old)), pace.Calm) // Reconcile forgets its pace
 	}
 }
 
@@ -131,7 +131,7 @@ func (s *sweeper) isUnknown(slice *discoveryv1.EndpointSlice) bool {
 }
 
 // isStray is true for a slice on a mux that no pass over a channel sees. A Service that was a mux still owns the slices that
-// it had. A slice that has the name that a source needs is taken over by the channel's pass.
+// it had. If a slice has the name that a source needs, the channel's pass takes it over.
 func (s *sweeper) isStray(ctx context.Context, slice *discoveryv1.EndpointSlice) bool {
 	channel, told := muxslices.ChannelOfSlice(s.keys, slice)
 	if !told {

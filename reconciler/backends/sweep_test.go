@@ -243,8 +243,8 @@ func (d *slowDeleter) Delete(_ context.Context, object client.Object, _ ...clien
 	return nil
 }
 
-// TestStraySlicesAreDeletedOneAtATime: a channel leaves its mux, which has 200 copies of its slice. One is deleted after the
-// other. One whose deletion is refused doesn't hold up the others.
+// TestStraySlicesAreDeletedOneAtATime: a channel leaves its mux, which has 200 copies of its slice. The sweeper deletes one
+// after the other. A refused deletion doesn't hold up the others.
 func TestStraySlicesAreDeletedOneAtATime(t *testing.T) {
 	const copies = 200
 	s, c, slice := swept(t)

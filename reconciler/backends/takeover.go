@@ -18,10 +18,10 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// takeover removes the Endpoints object that the original kept on a mux. Kubernetes mirrors it into slices of its own, which
-// have the backends until ours do.
+// takeover removes the Endpoints object that the original kept on a mux. Kubernetes mirrors the object into slices of its
+// own. They have the backends until our slices do.
 //
-//	the original's Endpoints ──▶ wait until our slices stand ──▶ label it skip-mirror ──▶ delete it
+//	the original's Endpoints ──▶ wait until our slices are in place ──▶ label it skip-mirror ──▶ delete it
 type takeover struct {
 	*line
 	done map[types.NamespacedName]types.UID
@@ -55,8 +55,8 @@ func (t *takeover) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{}, nil
 }
 
-// letGo labels the original's object once our slices stand, and then deletes it. It returns true after the last step. A dry
-// run ends with the label, because that isn't written.
+// letGo labels the original's object once our slices are in place, and then deletes it. It returns true after the last
+// step. A dry run ends before the label, which it doesn't write.
 //
 //nolint:staticcheck // Endpoints are deprecated, and the original writes them
 func (t *takeover) letGo(ctx context.Context, mux *corev1.Service) (bool, error) {
@@ -96,8 +96,8 @@ func OursAmongEndpoints() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{originalLabel: original})
 }
 
-// missing returns why the slices that Kubernetes mirrors from a mux's Endpoints are still needed. It returns nothing if our
-// slices stand in for them: then those may go without a gap.
+// missing returns why the slices that Kubernetes mirrors from a mux's Endpoints are still needed. It returns "" once our
+// slices have the same backends: then the mirrored slices may go without a gap.
 //
 //nolint:staticcheck // as above
 func (l *line) missing(ctx context.Context, mux *corev1.Service, endpoints *corev1.Endpoints) (string, error) {

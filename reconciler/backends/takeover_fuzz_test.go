@@ -30,12 +30,12 @@ const (
 	stands               // its slices are in place on the mux
 )
 
-// enough is how many passes a takeover may take that has nothing to wait for.
+// enough is how many passes a takeover may take if it has nothing to wait for.
 const enough = 5
 
-// FuzzTakeover takes any Endpoints beside any Service. Endpoints that aren't the original's are never written. The original's stay
-// until each port of the mux with backends there has them in our slices. Then they are labelled skip-mirror, and nothing else of
-// them is changed, and then deleted.
+// FuzzTakeover takes any Endpoints beside any Service. Endpoints that aren't the original's are never written. The original's
+// Endpoints stay until our slices have the backends of each port. Then the takeover adds the label skip-mirror to the Endpoints,
+// changes nothing else, and deletes them.
 func FuzzTakeover(f *testing.F) {
 	const mux = `{"metadata":{"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer","ports":[{"name":"a","port":1},{"name":"b","port":2}]}}`
 	const head = `{"metadata":{"uid":"e","resourceVersion":"7","labels":{"app.kubernetes.io/managed-by":"svc-lb-mux"},"annotations":{"svc-mux.nowake.ai/managed":"true"}}`
@@ -165,7 +165,7 @@ func (s *shelf) labelled() bool {
 	return s.left.Labels["endpointslice.kubernetes.io/skip-mirror"] == "true"
 }
 
-// mayLetGo returns whether the Endpoints must be removed, and whether the takeover waits for them.
+// mayLetGo returns whether the takeover must remove the Endpoints now, and whether it must remove them now or later.
 func (s *shelf) mayLetGo(beside uint8, claimed string) (may, waits bool) {
 	mux := s.services[0]
 	if !s.mux(mux).IsMux || s.left.Labels["app.kubernetes.io/managed-by"] != "svc-lb-mux" || s.left.Annotations["svc-mux.nowake.ai/managed"] != "true" {

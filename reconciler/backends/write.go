@@ -18,7 +18,7 @@ import (
 )
 
 // carryOut writes one step, unless the correction of a drift must wait. It returns how long to wait for the next pass. After
-// a write that is patience: the cache may never show the write.
+// a write it returns patience: the cache may never show the write.
 func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *muxslices.Step) (time.Duration, error) {
 	key := client.ObjectKeyFromObject(step.Slice)
 	var wanted any // deletions are all alike
@@ -79,16 +79,16 @@ func (l *line) write(ctx context.Context, step *muxslices.Step) error {
 	return nil
 }
 
-// bodyOf returns a merge patch of everything that is ours. With the resource version that was decided from, a stale cache gets
-// a conflict and undoes nothing. It isn't an update: the cache drops parts of objects, and what other writers put on our
-// slices stays.
+// bodyOf returns a merge patch of everything that is ours. The patch has the resource version from the decision: if the cache
+// was stale, the write ends in a conflict and undoes nothing. An update instead of a patch would remove what the cache doesn't
+// keep, and what other writers put on our slices.
 func bodyOf(step *muxslices.Step) map[string]any {
 	slice := step.Slice
 	return map[string]any{
 		"metadata": map[string]any{"resourceVersion": step.ResourceVersion, "labels": slice.Labels,
 			"annotations": slice.Annotations, "ownerReferences": slice.OwnerReferences},
 		"ports":     slice.Ports,
-		"endpoints": append([]discoveryv1.Endpoint{}, slice.Endpoints...), // null would be no list
+		"endpoints": append([]discoveryv1.Endpoint{}, slice.Endpoints...), // nil would become null, which is no list
 	}
 }
 

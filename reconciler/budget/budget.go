@@ -11,14 +11,14 @@ type Limit struct {
 }
 
 // Spending counts what the namespaces of one mux have used of their budgets, with the algorithm GCRA: owed is when a
-// namespace has its whole burst again, and each pass adds a Pace to it. It is kept in memory: a restart gives everyone
-// a full burst.
+// namespace has its whole burst again, and each pass adds a Pace to it. A Spending is kept in memory only: a restart
+// gives every namespace a full burst.
 type Spending struct {
 	Limit
 	owed map[string]time.Time
 }
 
-// New returns a Spending of which nothing is used yet.
+// New returns a Spending with nothing used.
 func New(limit Limit) Spending { return Spending{limit, map[string]time.Time{}} }
 
 // Limited returns the namespaces that have used up their budgets, and when each may change ports again.

@@ -6,9 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Listener is a listener of a Gateway that is served here, as the status of its Gateway or ListenerSet tells. It has a number only if it is served.
+// Listener is a listener of a Gateway that this process serves, as the status of its Gateway or ListenerSet shows it. Number is the number that
+// the listener asks for, even if it is refused.
 type Listener struct {
-	// Key is its name among claimants.
+	// Key is the listener's name among claimants.
 	Key     types.NamespacedName
 	Gateway types.NamespacedName
 	// ListenerSet has no name for a listener of the Gateway itself.
@@ -17,7 +18,7 @@ type Listener struct {
 	Number      int32
 	Protocol    corev1.Protocol
 	Conditions  []metav1.Condition
-	// Routes are those that attach to it, and those that the Gateway refuses though they name it. The oldest comes first.
+	// Routes are the routes that attach to the listener, and those that name it but are refused. The oldest comes first.
 	Routes []Route
 }
 

@@ -81,7 +81,7 @@ func (s *server) state(w http.ResponseWriter, r *http.Request) {
 	}{view.Schema, revision, s.hub.describe(), muxes, timeline})
 }
 
-// topology serves the routes of traffic.
+// topology serves the paths of traffic.
 func (s *server) topology(w http.ResponseWriter, r *http.Request) {
 	if !s.ensureFresh(w, r) {
 		return

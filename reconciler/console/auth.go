@@ -16,8 +16,8 @@ import (
 const loopbackSuffix = ".localhost"
 
 // admit lets authorised requests through: those with the console's token, or with a token that the API server accepts.
-// Without either, it lets through requests that arrive on loopback and name this machine by a loopback name. A foreign
-// page that uses DNS rebinding has another name.
+// If the console checks no tokens, it listens on loopback only, and admit lets through the requests that name this
+// machine by a loopback name. The request of a foreign page that uses DNS rebinding has another name.
 func (s *server) admit(next http.Handler) http.Handler {
 	if s.Token == "" && s.reviews == nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -38,7 +38,7 @@ type reviews struct {
 	answers map[reviewKey]review
 }
 
-// reviewKey has the hash of a token, to keep fewer tokens in memory.
+// reviewKey has the hash of a token, so that the cache holds no tokens.
 type reviewKey struct {
 	token [sha256.Size]byte
 	act   bool

@@ -11,7 +11,7 @@ import (
 
 // difference is the difference between two snapshots of a mux.
 type difference struct {
-	// Revision counts all changes that are sent. A page that requests JSON can tell by it which changes it already has.
+	// Revision counts all changes that are sent. A page that reads /api/state tells by the revision which changes that state has already.
 	Revision uint64 `json:"revision"`
 	// Mux is the mux without its channels.
 	Mux json.RawMessage `json:"mux"`

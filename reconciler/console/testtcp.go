@@ -31,8 +31,8 @@ type outcome struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// testTCP opens a connection to a known destination and closes it: a mux's address and one of its ports, or a backend
-// of such a port. It refuses other destinations, so that the console can't be used to scan a network.
+// testTCP opens a connection to a known destination, and closes it. Known are a port of a mux at the mux's address, and
+// a backend of such a port. testTCP refuses other destinations, so that the console can't be used to scan a network.
 func (s *server) testTCP(w http.ResponseWriter, r *http.Request) {
 	if !s.sameOrigin(w, r) {
 		return

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// throttle limits wrong tokens by sender: wrongInARow at once, then one in wrongPause. Until then, all requests of the
-// sender are refused without a check, so that it can't guess in parallel. Other senders aren't affected.
+// throttle limits wrong tokens by sender: wrongInARow at once, then one in wrongPause. In between, the sender's
+// requests are refused without a check, so that it can't guess in parallel. Only tokens with a cached acceptance pass.
+// Other senders aren't affected.
 type throttle struct {
 	mu   sync.Mutex
 	from map[string]*rate.Limiter
@@ -45,8 +46,8 @@ func (t *throttle) failed(from string, now time.Time) {
 	limiter.AllowN(now, 1)
 }
 
-// evictOne drops the sender that is closest to the end of its wait. So a sender with thousands of addresses may offer
-// some wrong tokens from each. The alternative, to refuse all unknown senders, would let it lock everyone out.
+// evictOne drops the sender that is closest to the end of its wait. So a sender with thousands of addresses may offer some wrong tokens from each.
+// The alternative, to refuse all unknown senders, would let such a sender lock everyone out.
 func (t *throttle) evictOne(now time.Time) {
 	var best string
 	most := math.Inf(-1)

@@ -33,7 +33,7 @@ type Entry struct {
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Steps are the first of the decided writes, and Writes is their total number. Done says that they were carried
-	// out. Times counts repeated equal decisions that weren't carried out.
+	// out. Times is how often the same decision was made before it was carried out.
 	Steps  []view.Step `json:"steps,omitempty"`
 	Writes int         `json:"writes,omitempty"`
 	Done   bool        `json:"done,omitempty"`
@@ -50,7 +50,7 @@ type Timeline struct {
 	last    int
 	changes int
 	entries []Entry // oldest first
-	// pending are the entries of decisions that aren't carried out yet, by mux.
+	// pending are the IDs of the entries whose decisions aren't carried out yet, by mux.
 	pending map[types.NamespacedName]int
 	notify  func()
 }

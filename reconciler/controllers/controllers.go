@@ -1,4 +1,4 @@
-// Package controllers adds controllers to a manager, in the same way for all rooms.
+// Package controllers adds controllers to a manager, in the same way for all packages.
 package controllers
 
 import (
@@ -40,7 +40,7 @@ func Retries() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second)
 }
 
-// OnChange calls changed for each event of an object. The old state is nil for a new object, the new one for an object that is gone.
+// OnChange calls changed for each event of an object. old is nil for a new object; now is nil for an object that is gone.
 func OnChange[T client.Object](changed func(ctx context.Context, q Queue, old, now T)) handler.TypedEventHandler[T, reconcile.Request] {
 	var none T
 	return handler.TypedFuncs[T, reconcile.Request]{

@@ -39,7 +39,7 @@ type Options struct {
 	Dry bool
 }
 
-// maxMoves limits the passes that find something to remove. Reaching it means that another controller puts it back.
+// maxMoves limits the passes that find something to remove. If more find something, another writer puts it back.
 const maxMoves = 30
 
 // Run drains, and returns nil once only ledgers are left.

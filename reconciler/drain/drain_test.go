@@ -22,7 +22,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// strays are Services that once were channels, by name. The value is true for those that still show it.
+// strays are Services that once were channels, by name. told is true for those that still show it.
 type strays struct {
 	client.Client
 	keys   validation.Keys

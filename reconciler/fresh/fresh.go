@@ -62,8 +62,8 @@ func New[T Object](patience time.Duration, now func() time.Time) *Store[T] {
 	return &Store[T]{now: now, patience: patience, written: map[types.NamespacedName]write[T]{}, seen: map[string]string{}}
 }
 
-// Confirmed returns an empty store that doesn't trust the cache because of age alone: a cache may be stale for any
-// time. Before Latest, the caller must read the Overdue objects live and pass the results to Renew.
+// Confirmed returns an empty store that keeps a write however old it is: a cache may be stale for any time. Before
+// Latest, the caller must read the Overdue objects live and pass the results to Renew.
 func Confirmed[T Object](patience time.Duration, now func() time.Time) *Store[T] {
 	s := New[T](patience, now)
 	s.confirmed = true
@@ -115,7 +115,7 @@ func (s *Store[T]) Renew(obj T, gone bool) {
 // Put stores an object as the API server returned it from a create, an update or a patch.
 func (s *Store[T]) Put(obj T) { s.put(obj, false) }
 
-// Delete stores that we deleted an object.
+// Delete stores that an object is deleted.
 func (s *Store[T]) Delete(obj T) { s.put(obj, true) }
 
 func (s *Store[T]) put(obj T, gone bool) {
@@ -176,7 +176,7 @@ func (s *Store[T]) Seen(obj T) {
 	}
 }
 
-// Forget drops the write of an object, so that the cache counts.
+// Forget drops the write of an object, so that Latest returns the cached object.
 func (s *Store[T]) Forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -122,8 +122,8 @@ func (o *pass) writeLedger(ctx context.Context, write *plan.LedgerWrite) error {
 	return nil
 }
 
-// settle writes the ledger after the mux. If another writer keeps undoing the same write, as one that removes labels does, it waits for its turn,
-// and returns when that is.
+// settle writes the ledger after the mux. If another writer keeps undoing the same write, such as a tool that removes labels, settle doesn't
+// write yet, and returns when to try again.
 func (o *pass) settle(ctx context.Context, write *plan.LedgerWrite) (time.Time, error) {
 	if write == nil {
 		return time.Time{}, nil
@@ -155,7 +155,7 @@ func (o *pass) dropOld(ctx context.Context) {
 	}
 }
 
-// setBoard gives the board the claims that backends follow: those in force, and kept, which are kept for now.
+// setBoard gives the board the claims that backends follow: the claims in force and, for now, those in kept.
 func (o *pass) setBoard(p *plan.Plan, kept []plan.Claim) {
 	if o.world.Mux == nil {
 		o.Board.Forget(p.Mux)
@@ -184,7 +184,7 @@ func notInForce(claims, inForce []plan.Claim) []plan.Claim {
 	return slices.DeleteFunc(claims, func(c plan.Claim) bool { return names[c.MuxName] })
 }
 
-// inParallel calls do with 0 to n-1, at most Parallel calls at a time. It leaves none out when a pass is told to end.
+// inParallel calls do with 0 to n-1, at most Parallel calls at a time. It makes all calls even if the pass is cancelled meanwhile.
 func (l *Line) inParallel(n int, do func(int)) {
 	workqueue.ParallelizeUntil(context.Background(), max(l.Parallel, 1), n, do)
 }

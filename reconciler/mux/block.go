@@ -26,7 +26,7 @@ type block struct {
 	setback
 	// reason is the reason for users. It is nil if the mux isn't blocked, or if the trouble may pass by itself.
 	reason *plan.Blocked
-	// since is when a write failed first.
+	// since is when writes of the ledger or the mux began to fail.
 	since time.Time
 }
 

@@ -26,7 +26,7 @@ func forbidden(words string) error {
 	return fmt.Errorf("write the ledger: %w", apierrors.NewForbidden(corev1.Resource("configmaps"), "mux", errors.New(words)))
 }
 
-// TestLastingErrorBlocksTheMux: errors that pass by themselves don't, and the message stays the same while the cause does.
+// TestLastingErrorBlocksTheMux: an error that passes by itself doesn't. The message stays the same while the cause stays the same.
 func TestLastingErrorBlocksTheMux(t *testing.T) {
 	line := newLine(t, answering{})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -208,7 +208,7 @@ func TestFailedTrialKeepsBackends(t *testing.T) {
 	}
 }
 
-// TestLedgerOfAFrozenMuxIsRemembered: it may be lost before the freeze ends.
+// TestLedgerOfAFrozenMuxIsRemembered: the ledger may be lost before the freeze ends.
 func TestLedgerOfAFrozenMuxIsRemembered(t *testing.T) {
 	const stamp = 2
 	for generation, remembered := range map[int64]bool{1: false, 2: true, 3: true} {

@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// declaredMark marks a cached Service whose applier declares the placeholder port. No real annotation can have this key: it
-// isn't a valid one.
+// declaredMark marks a cached Service whose applier declares the placeholder port. No real annotation can have this key:
+// the key isn't valid.
 const declaredMark = "(declares the placeholder)"
 
 // elsewhereMark marks a cached mux that this process doesn't serve. No real annotation can have this key, either.
@@ -48,7 +48,7 @@ func Trim(svc *corev1.Service, language validation.Language, namespaces []string
 		return
 	}
 	if !kind.Mux() {
-		svc.Spec.Selector = nil // a mux must not have one
+		svc.Spec.Selector = nil // only a mux's selector matters: a mux must not have one
 	}
 	share.Texts(&svc.Namespace)
 	for i := range svc.Status.Conditions {
@@ -74,7 +74,7 @@ func mark(svc *corev1.Service, with string) {
 	svc.Annotations[with] = "true"
 }
 
-// isOwnedByGateway is true for a Service that package gatewayapi made.
+// isOwnedByGateway is true for a Service that a Gateway controls, such as a mux that package gatewayapi made.
 func isOwnedByGateway(svc *corev1.Service) bool {
 	owner := metav1.GetControllerOf(svc)
 	return owner != nil && owner.Kind == "Gateway" && strings.HasPrefix(owner.APIVersion, "gateway.networking.k8s.io/")
@@ -94,12 +94,11 @@ func (l *Line) rememberWrite(now *corev1.Service) {
 // trim makes a Service from a live read or a write look like a cached one.
 func (l *Line) trim(svc *corev1.Service) { Trim(svc, l.Language, l.Namespaces) }
 
-// keptBytes is how much is kept of an annotation on a plain Service. It matters only whether the annotation is there,
-// or "false".
+// keptBytes is how many bytes of an annotation a cached plain Service keeps. It matters only whether the annotation
+// exists, and whether its value is "false".
 const keptBytes = 16
 
-// trimStranger keeps the leftovers of a former channel, and the annotations that the warnings about a mistyped one
-// need.
+// trimStranger keeps the leftovers of a former channel, and the annotations that the warnings about mistyped annotations need.
 func trimStranger(svc *corev1.Service, keys validation.Keys) {
 	for key, value := range svc.Annotations {
 		if len(value) > keptBytes {

@@ -19,10 +19,10 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
-// writeChannels writes channels in parallel. It returns how many the API server refused, and when to retry those and the others that wait.
-// A failed channel doesn't affect the others. One that was refused before is skipped until its pause is over: a plan keeps the ports of a
-// channel that keeps its address just as long. Both use the time at which the pass began, so that a clock set back in between can't make them
-// disagree.
+// writeChannels writes channels in parallel. It returns how many writes failed, and when the channels are due that wait for their turn. A
+// failed write doesn't affect the others. A channel whose write failed before is skipped until its pause is over. For just as long, a plan
+// keeps the ports of a channel that keeps its address. Plan and writes use the time at which the pass began, so that they agree even if the
+// clock is set back in between.
 func (o *pass) writeChannels(ctx context.Context, kind what, patches []plan.ChannelPatch) (refused int, again time.Time) {
 	paused := o.memory.setbacks.paused(kind, o.world.Now)
 	due, again := o.inTurn(slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool { return paused[patch.Channel] }))
@@ -126,8 +126,8 @@ func (o *pass) patchChannel(ctx context.Context, patch *plan.ChannelPatch) error
 	return nil
 }
 
-// patchStatus writes a Service's status, and sends the patch's Events. It returns false for a Service that was deleted
-// meanwhile.
+// patchStatus writes a Service's status, and sends the patch's Events. It returns false for a Service that was deleted,
+// or deleted and created again, meanwhile.
 func (l *Line) patchStatus(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (wrote bool, err error) {
 	body, err := channelBody(patch, svc.UID, l.Language.Keys())
 	if err != nil {

@@ -21,7 +21,7 @@ type repeatCounter struct {
 
 func (t repeatCounter) Repeated(mux types.NamespacedName) { t.repeated[mux]++ }
 
-// TestOnlyCorrectionsAfterTheFirstAreCounted: the first correction is an Event, and a waiting one isn't counted.
+// TestOnlyCorrectionsAfterTheFirstAreCounted: the first correction is an Event, and a waiting correction isn't counted.
 func TestOnlyCorrectionsAfterTheFirstAreCounted(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	counts := repeatCounter{repeated: map[types.NamespacedName]int{}}
@@ -57,7 +57,7 @@ func (c *waitCounter) Programmed(channel *plan.ObservedChannel) {
 	c.channels = append(c.channels, channel.Key)
 }
 
-// TestTheFirstAddressIsMeasuredOnce: a channel that was told something before may have lost its address, and has it again.
+// TestTheFirstAddressIsMeasuredOnce: a channel that has conditions already may have lost its address and got it back.
 func TestTheFirstAddressIsMeasuredOnce(t *testing.T) {
 	counts := &waitCounter{}
 	o := &pass{Line: New(Options{Metrics: counts, Now: time.Now}), memory: newMemory(budget.Limit{})}

@@ -16,9 +16,9 @@ import (
 type Claimants interface {
 	// Knows is true once the claimants of a Gateway's mux are known.
 	Knows(mux types.NamespacedName) bool
-	// On returns those of a mux.
+	// On returns the claimants on a mux.
 	On(mux types.NamespacedName) []plan.ObservedChannel
-	// Live returns a claimant as the API server has it; nil if it wants no number on the mux. It fails while that isn't known.
+	// Live returns a claimant as the API server has it; nil if it wants no number on the mux. It fails while the claimant's state isn't known.
 	Live(ctx context.Context, mux, claimant types.NamespacedName) (*plan.ObservedChannel, error)
 	// Shown returns the listeners of a mux's Gateway with their conditions and routes, also those that ask for no number.
 	Shown(mux types.NamespacedName) []claimants.Listener
@@ -26,7 +26,7 @@ type Claimants interface {
 	Show(mux types.NamespacedName, patch *plan.ChannelPatch)
 }
 
-// claimantsOn returns the claimants on a mux that are no Services. They are unknown until the mux's Gateway was read.
+// claimantsOn returns the claimants on a mux that are no Services. unknown is true until the mux's Gateway was read.
 func (l *Line) claimantsOn(mux *corev1.Service) (all []plan.ObservedChannel, unknown bool) {
 	if mux == nil {
 		return nil, false
@@ -48,7 +48,8 @@ func (o *pass) observeClaimants(ctx context.Context) {
 	}
 }
 
-// confirmClaimant puts the live state of a claimant into the world. One that isn't known keeps its ports.
+// confirmClaimant puts the live state of a claimant into the world. If that state isn't known, the pass fails for a
+// cached claimant. Another claimant then counts as present, and keeps its ports.
 func (o *pass) confirmClaimant(ctx context.Context, key types.NamespacedName, cached bool) error {
 	if o.Claimants == nil {
 		o.world.Live[key] = plan.Present

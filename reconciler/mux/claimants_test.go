@@ -45,7 +45,7 @@ func TestListenersAreUnknownUntilTheirGatewayIsRead(t *testing.T) {
 			svc := service("12")
 			svc.Annotations[line.Language.Keys().Multiplexer], svc.OwnerReferences = "true", []metav1.OwnerReference{test.owner}
 			line.trim(svc)
-			line.trim(svc) // as informers may
+			line.trim(svc) // informers may trim an object twice
 			o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: svc, world: plan.World{Key: client.ObjectKeyFromObject(svc), Mux: &plan.ObservedMux{}}}
 			o.observeClaimants(t.Context())
 			if o.world.ListenersUnknown != test.unknown {

@@ -33,7 +33,7 @@ func (o *pass) decide(ctx context.Context, decide func(plan.World, plan.Memory) 
 	return nil, fmt.Errorf("channels of mux %s change too often: %w", o.world.Key, errBehind)
 }
 
-// plan decides when it is the turn of the mux's namespace.
+// plan waits for a turn of the mux's namespace, and decides.
 func (o *pass) plan(decide func(plan.World, plan.Memory) *plan.Plan) *plan.Plan {
 	defer o.turns.Take(o.world.Key.Namespace)()
 	return decide(o.world, o.known)
@@ -66,11 +66,11 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 		case key == o.world.Key:
 			o.memory.met = true
 			if live[i] == nil {
-				o.services.Delete(o.service) // the next pass begins with it, or without it
+				o.services.Delete(o.service) // from now on passes see no mux, or the one that was created again
 				return fmt.Errorf("mux %s is gone: %w", key, errBehind)
 			}
 			o.services.Put(live[i])
-			if live[i].ResourceVersion != o.service.ResourceVersion { // it may name another ledger by now
+			if live[i].ResourceVersion != o.service.ResourceVersion { // the mux may name another ledger by now
 				return fmt.Errorf("mux %s: %w", key, errBehind)
 			}
 		default:
@@ -82,7 +82,7 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 	return nil
 }
 
-// takeOut takes claimants out of a world, and returns those that were in it. There may be thousands.
+// takeOut removes channels and listeners from a world, and returns those that were in it. It needs only one scan: there may be thousands.
 func takeOut(w *plan.World, keys []types.NamespacedName) sets.Set[types.NamespacedName] {
 	asked, found := sets.New(keys...), sets.Set[types.NamespacedName]{}
 	w.Channels = slices.DeleteFunc(w.Channels, func(c plan.ObservedChannel) bool {

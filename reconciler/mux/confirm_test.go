@@ -106,7 +106,7 @@ func TestLiveReadReplacesTheCachedChannel(t *testing.T) {
 	}
 }
 
-// TestAPassConfirmsUntilItsPlanAsksForNothing: it gives up if the channels keep changing.
+// TestAPassConfirmsUntilItsPlanAsksForNothing: the pass gives up if the channels keep changing.
 func TestAPassConfirmsUntilItsPlanAsksForNothing(t *testing.T) {
 	for asked, fails := range map[int]bool{0: false, 1: false, maxConfirmations - 1: false, maxConfirmations: true} {
 		line, live := newLine(t, answering{}), &liveServer{}
@@ -129,7 +129,7 @@ func TestAPassConfirmsUntilItsPlanAsksForNothing(t *testing.T) {
 	}
 }
 
-// TestPassEndsIfTheMuxIsNotAsCached: it may name another ledger than the one that was read.
+// TestPassEndsIfTheMuxIsNotAsCached: the mux may name another ledger than the pass has read.
 func TestPassEndsIfTheMuxIsNotAsCached(t *testing.T) {
 	for name, test := range map[string]struct {
 		live  *corev1.Service

@@ -85,7 +85,7 @@ func TestStreamOfChangesIsWrittenAtADistance(t *testing.T) {
 	}
 }
 
-// every returns the times from first to last.
+// every returns the times from first to last, one each step.
 func every(step, first, last int) []int {
 	var list []int
 	for ms := first; ms <= last; ms += step {

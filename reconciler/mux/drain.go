@@ -20,8 +20,8 @@ func (l *Line) Index(ctx context.Context, m manager.Manager) error {
 	return m.GetFieldIndexer().IndexField(ctx, &corev1.Service{}, indexMux, l.indexByMux)
 }
 
-// Spoken returns the muxes that exist and those that channels name, sorted. The zero key stands for channels whose
-// class names no mux.
+// Spoken returns the muxes that this reconciler serves, sorted: those that exist, and those that channels name. The
+// zero key stands for channels whose class names no mux.
 func (l *Line) Spoken(ctx context.Context) ([]types.NamespacedName, error) {
 	var list corev1.ServiceList
 	if err := l.Cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -39,9 +39,8 @@ func (l *Line) Spoken(ctx context.Context) ([]types.NamespacedName, error) {
 	return slices.Compact(muxes), nil
 }
 
-// Drain makes one pass that removes everything of ours from a mux and its channels. It returns the plan that it carried
-// out. An empty plan means that nothing is left to do. If only channels are left whose status can't be written, it
-// returns an error.
+// Drain makes one pass that removes everything of ours from a mux and its channels. It returns the plan that it carried out. An empty plan means that
+// nothing is left to do. If only channels are left whose status can't be written, Drain returns an error.
 func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan, error) {
 	memory := l.memory(mux)
 	o, err := l.observe(ctx, mux, memory)
@@ -90,8 +89,8 @@ func (o *pass) notDrained() error {
 }
 
 // DrainStrays removes our fields from strays and from channels of unserved muxes. It returns how many Services it
-// wrote. A Service that can't be written doesn't stop the others. It writes all in one
-// go: the caller waits between two calls.
+// wrote. A Service that can't be written doesn't stop the others. DrainStrays makes no pause between writes: the caller
+// waits between two calls.
 func (l *Line) DrainStrays(ctx context.Context) (int, error) {
 	var list corev1.ServiceList
 	if err := l.Cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

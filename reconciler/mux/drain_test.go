@@ -94,7 +94,7 @@ func (s statuses) Patch(_ context.Context, obj client.Object, _ client.Patch, _ 
 	return nil
 }
 
-// freshCache is a cache of it that is never behind.
+// freshCache is a cache of a drainServer that is never behind.
 type freshCache struct{ *drainServer }
 
 func (c freshCache) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
@@ -120,7 +120,7 @@ func (c freshCache) List(_ context.Context, list client.ObjectList, _ ...client.
 	return nil
 }
 
-// newDrainServer has a channel with each of the numbers.
+// newDrainServer returns a server with a mux and with channels that have these numbers.
 func newDrainServer(t *testing.T, channels map[string]int32) *drainServer {
 	t.Helper()
 	g := &drainServer{language: languageOf(t), services: map[string]*corev1.Service{}, unwritable: map[string]bool{}}

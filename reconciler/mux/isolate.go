@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// maxIsolated is how many channels are searched for in passes that follow each other. If the API server refuses more
-// channels, the cause is probably not a channel: all newcomers wait.
+// maxIsolated is how many channels may be left out one by one, in passes that follow each other. If the API server
+// refuses still more, the cause is probably not a channel: all newcomers wait.
 const maxIsolated = 3
 
 // isolate finds the channel that makes the API server refuse a patch with new ports. It decides again without some of
@@ -56,8 +56,8 @@ func (o *pass) isolate(ctx context.Context, p *plan.Plan, why error) (bool, erro
 	return true, nil
 }
 
-// tryWithout sends the mux's patch without some channels as a dry run. It returns the API server's refusal, nil if there was none. Channels
-// that the plan adds nothing for get nothing in the dry run either: they may wait for the room of those that are left out.
+// tryWithout sends the mux's patch without some channels as a dry run. It returns the API server's refusal; nil if there was none. Channels
+// to which the plan adds nothing get nothing in the dry run either: otherwise they could get the numbers of the channels that are left out.
 func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]plan.Slot, without []types.NamespacedName, why error) (reason, err error) {
 	trial := *o
 	trial.known.Refused = make(map[types.NamespacedName]plan.PatchRefusal, len(o.known.Refused)+len(without))
@@ -86,8 +86,8 @@ func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]p
 	return nil, err
 }
 
-// refuse makes the next plans leave a channel out. A channel that was tried waits longer each time. The others are
-// tried first the next time.
+// refuse makes the next plans leave a channel out. The pause of a channel that was tried grows each time. The others get the shortest pause, so that
+// they are tried first the next time. If node ports are used up, the pauses of all grow.
 func (o *pass) refuse(key types.NamespacedName, slots []plan.Slot, reason error, tried bool) {
 	at := slices.IndexFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	if at < 0 {

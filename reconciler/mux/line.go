@@ -31,7 +31,7 @@ type Options struct {
 	Language validation.Language
 	// Name distinguishes this reconciler from others in the cluster.
 	Name string
-	// Namespaces are those whose muxes are served; if empty, all.
+	// Namespaces are the namespaces whose muxes are served; if empty, all are.
 	Namespaces []string
 	// Cache reads from informers. Live reads from the API server, and Writer writes there.
 	Cache  client.Reader
@@ -39,17 +39,17 @@ type Options struct {
 	Writer client.Client
 	// Sources returns the slices of a channel, OnMux our slices of a mux.
 	Sources, OnMux Slices
-	// Backing returns whether a channel has backends on a mux, and why a slice of it can't be written; empty if all can. It may be nil.
+	// Backing returns whether a channel has backends on a mux, and why a slice of it can't be written; empty if all can. Backing may be nil.
 	Backing func(channel types.NamespacedName, mux types.UID) (is plan.Backing, refused string)
-	// Claimants are those that are no Services; nil if there are none.
+	// Claimants are the claimants that are no Services; nil if there are none.
 	Claimants Claimants
-	// Ledgers stores claims. Board shows others the claims in force.
+	// Ledgers stores claims. Board shows the claims in force to other packages.
 	Ledgers *ledger.Store
 	Board   *ledger.Board
 	Events  record.EventRecorder
 	Metrics Metrics
-	// RebuildFrom returns when this process may rebuild a lost ledger: a predecessor must have noticed by then that it
-	// no longer leads. Nil means that there is no predecessor.
+	// RebuildFrom returns the time from which this process may rebuild a lost ledger: by then, a predecessor has noticed
+	// that it no longer leads. Nil means that there is no predecessor.
 	RebuildFrom func() time.Time
 	Now         func() time.Time
 
@@ -157,20 +157,20 @@ func (l *Line) LooksAfter(mux types.NamespacedName) bool {
 	return len(l.Namespaces) == 0 || mux == noMux || slices.Contains(l.Namespaces, mux.Namespace)
 }
 
-// errBehind means that a write was refused because its decision is outdated.
+// errBehind means that a decision is outdated, because the cache was behind.
 var errBehind = errors.New("the cache is behind")
 
 const behindPause = 100 * time.Millisecond
 
-// frozenPause is how often a frozen mux is reconciled: its cause may be where no informer looks, such as in a ConfigMap
-// that isn't ours.
+// frozenPause is how often a frozen mux is reconciled: the cause of the freeze may be where no informer looks, such as
+// in a ConfigMap that isn't ours.
 const frozenPause = 10 * time.Second
 
 // unreadPause is how soon a channel that couldn't be read is read again.
 const unreadPause = time.Second
 
-// unseenPause is how soon a ledger is read again that the informer may not have shown yet. If the ledger is deleted
-// while the watch is broken, no event comes.
+// unseenPause is how soon a pass reads the ledger again if the informer may not have shown the last write of the
+// ledger. If the ledger is deleted while the watch is broken, no event comes.
 const unseenPause = 30 * time.Second
 
 // leastPause keeps a pass that asks for another one at once from spinning.

@@ -23,9 +23,9 @@ type lastPass struct {
 	known  plan.Memory
 }
 
-// Look decides about a mux as a pass does, and writes nothing. Its only request is for a version of the ledger that
-// this process hasn't read, once, so that callers may call it often. A standby may call it, too. A standby doesn't know
-// what the API server refused, and takes a ledger that isn't in the cache for lost.
+// Look decides about a mux as a pass does, and writes nothing. Its only request reads the ledger, once for each version
+// of it, so callers may call Look often. A standby may call it, too. A standby doesn't know what the API server
+// refused, and takes a ledger that isn't in the cache for lost.
 func (l *Line) Look(ctx context.Context, mux types.NamespacedName) (*sight.Sight, error) {
 	l.mu.Lock()
 	last := l.passes[mux]

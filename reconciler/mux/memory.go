@@ -17,23 +17,23 @@ import (
 
 // memory is what the process remembers of one mux between passes.
 type memory struct {
-	// standing are the Events that were sent about lasting problems, and backendEvents those about first and last backends. A
-	// pass finds the same edges again until the channel's status is written.
+	// standing are the Events that were sent about lasting problems, and backendEvents those about the first and the last backend of a channel. Each
+	// pass decides the same Events again: those about backends until the channel's status is written.
 	standing, backendEvents sentEvents
 	setbacks                setbacks
 	// refused are channels whose ports the API server refused, as long as their setbacks last.
 	refused map[types.NamespacedName]refused
-	// isolated counts refused channels in passes that follow each other.
+	// isolated counts how often isolate found a channel since the last pass that wrote everything.
 	isolated int
 	blocked  block
 	spending budget.Spending
-	// contested is until when the mux isn't corrected, because another writer keeps changing it.
+	// contested is the time until which the mux isn't corrected, because another writer keeps changing it.
 	contested time.Time
 	// met is true once the mux was read live.
 	met bool
 	// read caches the parsed channels.
 	read map[types.NamespacedName]reading
-	// there are the mux, and the channels and listeners of the last pass.
+	// there has the keys of the mux, and of the channels and listeners of the last pass.
 	there map[types.NamespacedName]bool
 
 	frozen atomic.Value // a string: why the last pass froze the mux
@@ -60,7 +60,8 @@ func newMemory(limit budget.Limit) *memory {
 	}
 }
 
-// contestedUntil returns the same time at each pass, so that its Event is sent once.
+// contestedUntil returns the same time in each pass of one wait, even if the clock's readings differ a little, so that
+// the wait's Event is sent once.
 func (m *memory) contestedUntil(until time.Time) time.Time {
 	if until.Sub(m.contested).Abs() >= 100*time.Millisecond {
 		m.contested = until
@@ -68,7 +69,7 @@ func (m *memory) contestedUntil(until time.Time) time.Time {
 	return m.contested
 }
 
-// keepOnly drops the memory of deleted channels.
+// keepOnly drops the memory of channels that are deleted or have left the mux.
 func (m *memory) keepOnly(there func(types.NamespacedName) bool) {
 	maps.DeleteFunc(m.setbacks, func(w write, _ setback) bool { return w.channel.Name != "" && !there(w.channel) })
 	maps.DeleteFunc(m.refused, func(key types.NamespacedName, _ refused) bool { return !there(key) })

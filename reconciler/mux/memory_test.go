@@ -90,7 +90,7 @@ func TestEventIsSentAgainOnlyAfterItsCauseWasGone(t *testing.T) {
 	}
 }
 
-// TestContestedUntilIsTheSameInEachPass: the Event names it, and would be sent again if it changed.
+// TestContestedUntilIsTheSameInEachPass: the Event quotes the time, and would be sent again if the time changed.
 func TestContestedUntilIsTheSameInEachPass(t *testing.T) {
 	m, end := newMemory(budget.Limit{}), time.Unix(1_000_000, 0)
 	for _, step := range []struct{ asked, want time.Duration }{{0, 0}, {99 * time.Millisecond, 0}, {-99 * time.Millisecond, 0}, {time.Second, time.Second}} {
@@ -100,7 +100,7 @@ func TestContestedUntilIsTheSameInEachPass(t *testing.T) {
 	}
 }
 
-// TestRefusalEndsOnceTheMuxHasTheNumber: the former leader may still have written it.
+// TestRefusalEndsOnceTheMuxHasTheNumber: the former leader may still have written the number.
 func TestRefusalEndsOnceTheMuxHasTheNumber(t *testing.T) {
 	channel := plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: web}}}
 	w := &plan.World{Now: time.Unix(0, 0), Mux: &plan.ObservedMux{}, Channels: []plan.ObservedChannel{channel}}

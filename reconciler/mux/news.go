@@ -16,8 +16,8 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// News calls changed with each mux whose Look may have changed, leading or not. It calls often and from several
-// goroutines, so that changed must be fast.
+// News calls changed with each mux whose Look may have changed, whether this process leads or not. It calls often and
+// from several goroutines, so that changed must be fast.
 func (l *Line) News(ctx context.Context, informers cache.Cache, changed func(mux types.NamespacedName)) error {
 	tell := func(obj any) {
 		for _, mux := range l.concerned(ctx, obj) {

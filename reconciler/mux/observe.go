@@ -124,7 +124,7 @@ func (l *Line) shown(ctx context.Context, key types.NamespacedName) (*corev1.Ser
 }
 
 // catchUp reads Services live whose writes the cache should have shown by now. The cache is behind, or its watch was
-// broken while they were deleted. It returns whether there were any.
+// broken while they were deleted. catchUp returns whether there were such Services.
 func (l *Line) catchUp(ctx context.Context) (bool, error) {
 	overdue := l.services.Overdue()
 	for _, late := range overdue {
@@ -164,7 +164,7 @@ func (o *pass) observeChannels(ctx context.Context) error {
 	for i := range list.Items {
 		o.observeChannel(ctx, written.Latest(client.ObjectKeyFromObject(&list.Items[i]), &list.Items[i]))
 	}
-	for _, key := range written.Keys() { // read live, or written, and the cache doesn't have it yet: its watch may hang
+	for _, key := range written.Keys() { // written or read live, but maybe not in the cache yet: its watch may hang
 		if o.channels[key] == nil && o.world.Key != noMux {
 			shown, err := o.shown(ctx, key)
 			if err != nil {
@@ -205,7 +205,7 @@ func (l *Line) channel(svc *corev1.Service, m *memory) (plan.ObservedChannel, bo
 	return channel, true
 }
 
-// addChannel adds a channel or a listener to the world, with what the line of backends reports of it.
+// addChannel adds a channel or a listener to the world, with what the backends line reports of it.
 func (o *pass) addChannel(ctx context.Context, channel plan.ObservedChannel) {
 	if o.world.Mux != nil && o.Backing != nil {
 		channel.Backends, channel.RefusedSlices = o.Backing(channel.Key, o.world.Mux.UID)
@@ -216,8 +216,8 @@ func (o *pass) addChannel(ctx context.Context, channel plan.ObservedChannel) {
 	o.world.Channels = append(o.world.Channels, channel)
 }
 
-// hasNoReadyEndpoint is true for a channel that has no backends for sure. That line may not have seen a new channel yet, and to tell its owner later
-// would take a second write.
+// hasNoReadyEndpoint is true for a channel that certainly has no backends. The backends line may not have seen a new channel yet, and to wait for
+// its report would cost a second write of the channel's status.
 func (l *Line) hasNoReadyEndpoint(ctx context.Context, channel types.NamespacedName) bool {
 	sources, err := l.Sources(ctx, l.Cache, channel)
 	return err == nil && muxslices.BackingOf(sources, nil, nil) == plan.Unbacked

@@ -34,7 +34,7 @@ func (c *countingReader) Get(ctx context.Context, key client.ObjectKey, obj clie
 	return c.drainServer.Get(ctx, key, obj, options...)
 }
 
-// TestLiveReadsEndOnceTheCacheShowsTheWrite: its event may have come before the response to the write.
+// TestLiveReadsEndOnceTheCacheShowsTheWrite: the event of the write may have come before the response to the write.
 func TestLiveReadsEndOnceTheCacheShowsTheWrite(t *testing.T) {
 	for name, test := range map[string]struct {
 		written, live, cached string
@@ -69,7 +69,7 @@ func TestLiveReadsEndOnceTheCacheShowsTheWrite(t *testing.T) {
 	}
 }
 
-// TestAPassFirstReadsWhatTheCacheShouldShow: it decides nothing while the cache is behind a write of long ago.
+// TestAPassFirstReadsWhatTheCacheShouldShow: a pass decides nothing while the cache is behind a write of long ago.
 func TestAPassFirstReadsWhatTheCacheShouldShow(t *testing.T) {
 	live := &countingReader{drainServer: &drainServer{language: languageOf(t), services: map[string]*corev1.Service{"mux": service("12")}}}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -82,7 +82,7 @@ func TestAPassFirstReadsWhatTheCacheShouldShow(t *testing.T) {
 	}
 }
 
-// TestANewChannelWithoutEndpointsHasNoBackends although the line of backends hasn't seen it yet: one write tells its owner everything.
+// TestANewChannelWithoutEndpointsHasNoBackends although the backends line hasn't seen it yet: one write of its status tells its owner everything.
 func TestANewChannelWithoutEndpointsHasNoBackends(t *testing.T) {
 	ready := &discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},

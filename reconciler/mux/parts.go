@@ -43,7 +43,7 @@ type optionalPart struct {
 	without func(plan.MuxPatch) plan.MuxPatch
 }
 
-// optionalParts returns what a mux can do without. The annotations are those it has.
+// optionalParts returns what a mux can do without. The annotations are those that the mux has.
 func optionalParts(keys validation.Keys, annotations map[string]string) []optionalPart {
 	return []optionalPart{
 		{"what is written for people on the mux was refused", notes, func(patch plan.MuxPatch) plan.MuxPatch {
@@ -55,7 +55,7 @@ func optionalParts(keys validation.Keys, annotations map[string]string) []option
 	}
 }
 
-// publishWithout writes the mux without some parts. If the API server accepts that, the parts were the cause.
+// publishWithout writes the mux without some parts. If the API server accepts the rest, the parts were the cause.
 func (o *pass) publishWithout(ctx context.Context, p *plan.Plan, bare *plan.MuxPatch, parts []optionalPart, why error) error {
 	if isEmpty(bare) {
 		o.giveTurnBack(p)
@@ -82,7 +82,7 @@ func (o *pass) leaveOut(p *plan.Plan, part optionalPart, why error) {
 	o.memory.setbacks.failed(write{what: part.what}, o.Now())
 }
 
-// withoutNotes removes the annotations for people, also from the mux: names and ports need the room.
+// withoutNotes leaves out the annotations for people, and removes those that the mux has: names and ports need the room.
 func withoutNotes(patch plan.MuxPatch, keys validation.Keys, there map[string]string) plan.MuxPatch {
 	patch.Annotations = maps.Clone(patch.Annotations)
 	for _, key := range [...]string{keys.Channels, keys.Topology, keys.Summary} {

@@ -48,8 +48,8 @@ func (p *pickyServer) Patch(_ context.Context, obj client.Object, patch client.P
 	return nil
 }
 
-// TestAnnotationsThatAreRefusedAreLeftOut: ports, and the other annotations, still come to the mux. They are left out of the next patches, too,
-// until their pause is over, and their owner hears of it once.
+// TestAnnotationsThatAreRefusedAreLeftOut: ports, and the other annotations, still come to the mux. The refused annotations are left out of the
+// next patches, too, until their pause is over. The mux gets one Event about them.
 func TestAnnotationsThatAreRefusedAreLeftOut(t *testing.T) {
 	keys := languageOf(t).Keys()
 	for name, test := range map[string]struct {
@@ -100,7 +100,8 @@ func TestAnnotationsThatAreRefusedAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreLeftOutAreNoDrift: a pass finds each time that the mux lacks them. Nobody undid a write, so the next real drift is corrected at once.
+// TestNamesThatAreLeftOutAreNoDrift: each pass finds that the mux lacks the names. No other writer undid a write, so the next real drift is corrected
+// at once.
 func TestNamesThatAreLeftOutAreNoDrift(t *testing.T) {
 	o := newIsolation(t, &strictServer{nodePorts: 1 << 16}, 0)
 	o.Writer = &pickyServer{refuses: []string{validation.ExternalDNSHostname}}
@@ -131,7 +132,7 @@ func TestNoAnnotationIsLeftOutForNodePorts(t *testing.T) {
 	}
 }
 
-// namesOf returns the annotations of a patch without their prefixes, those that it takes away with a minus.
+// namesOf returns the annotations of a patch without their prefixes, with a minus before each that the patch removes.
 func namesOf(annotations map[string]any) string {
 	var names []string
 	for key, value := range annotations {

@@ -58,9 +58,9 @@ func orNull(annotations map[string]string) map[string]any {
 	return values
 }
 
-// channelBody is a strategic merge patch of a channel's status: conditions are merged by type, the address is one
-// value. The API server accepts annotations and finalizers in it, too. It carries the UID, so that a Service created
-// again under the same name doesn't get the verdict of the old one.
+// channelBody is a strategic merge patch of a channel's status: conditions are merged by type, the address is replaced
+// as a whole. The API server accepts annotations and finalizers in it, too. It carries the UID, so that a Service
+// created again under the same name doesn't get the verdict of the old one.
 func channelBody(p *plan.ChannelPatch, uid types.UID, keys validation.Keys) ([]byte, error) {
 	annotations := map[string]string{}
 	if p.SetNote {

@@ -26,7 +26,7 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) (bool, error) {
 			patch, whole = part.without(patch), false
 		}
 	}
-	if isEmpty(&patch) { // what is left out now isn't on the mux, and that is no drift
+	if isEmpty(&patch) { // everything is left out: the mux isn't written, and to write it later is no drift
 		o.giveTurnBack(p)
 		return false, nil
 	}
@@ -41,7 +41,7 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) (bool, error) {
 	return o.publishInParts(ctx, p, patch, err)
 }
 
-// tellPublished sends the Events of a patch. Unless it was written as a whole, it sends none about annotations.
+// tellPublished sends the Events of a patch. It sends none about annotations unless the whole patch was written.
 func (o *pass) tellPublished(patch *plan.MuxPatch, whole bool) {
 	for _, event := range patch.Events {
 		if whole || event.Reason != plan.MuxAnnotationsUpdated {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// write is a write that can fail by itself, while the others of a pass are made.
+// write is a write that can fail alone, while the other writes of a pass succeed.
 type write struct {
 	what what
 	// channel is empty for a write of the mux.
@@ -18,8 +18,8 @@ type what uint8
 
 const (
 	itsPorts   what = iota // a channel's ports on the mux
-	itsAddress             // an address off a channel
-	itsStatus              // what a channel shows otherwise
+	itsAddress             // the removal of a channel's address
+	itsStatus              // what a channel shows: address, conditions, ports
 	notes                  // the annotations for people on the mux
 	names                  // the DNS names on the mux
 )
@@ -60,8 +60,8 @@ func (s setbacks) paused(kind what, now time.Time) map[types.NamespacedName]bool
 	return keys
 }
 
-// markDue marks the setbacks that are due as a pass begins. Later in the pass the clock doesn't count: if it were set
-// back, a write that failed again would look as if it had been retried.
+// markDue marks the setbacks that are due as a pass begins. Later in the pass the clock doesn't count, even if it was
+// set: dropDue must drop exactly the setbacks that were due at the beginning.
 func (s setbacks) markDue(now time.Time) {
 	for w, is := range s {
 		if is.until.Sub(now) > is.pause { // the clock was set back

@@ -27,7 +27,7 @@ func (o outside) onStray(_ context.Context, q queue, old, now *corev1.Service) {
 	}
 }
 
-// strayPatch returns a patch that removes our fields from a stray; nil if the Service is no stray, or has none.
+// strayPatch returns a patch that removes our fields from a stray; nil if the Service is no stray, or has no fields of ours.
 func (o outside) strayPatch(svc *corev1.Service) *plan.ChannelPatch {
 	kind := o.Language.Classify(svc)
 	if kind.Mux() && (svc.DeletionTimestamp != nil || !o.isMux(svc)) {
@@ -63,8 +63,7 @@ func (o outside) reconcileStray(ctx context.Context, request reconcile.Request) 
 	return reconcile.Result{}, nil
 }
 
-// patchOutside writes a Service outside of the served muxes. If another writer keeps changing it back, it waits for its
-// turn.
+// patchOutside writes a Service outside of the served muxes. If another writer keeps changing it back, the write waits for its turn.
 func (o outside) patchOutside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (reconcile.Result, error) {
 	if turn := o.paces.Ask(patch.Channel, pace.Content(patch.Content), o.Now()); turn.Wait > 0 {
 		return reconcile.Result{RequeueAfter: turn.Wait}, nil

@@ -10,7 +10,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// tell sends an Event about a Service, if there is one.
+// tell sends an Event about a Service; none if the Service is nil.
 func (l *Line) tell(about *corev1.Service, event plan.Event) {
 	if about != nil {
 		Tell(l.Events, about, event)

@@ -21,7 +21,7 @@ import (
 // An unserved mux is in a namespace that this process doesn't serve. It gets an Event and no writes.
 //
 // An unserved channel names a mux in such a namespace. If another reconciler serves that mux, it also writes the
-// channel's conditions. If none does, the channel would wait forever without a reason: this process writes one.
+// channel's conditions. If none does, the channel would wait forever without a reason: this process writes the reason.
 
 // othersPatience is how long this process waits for another reconciler to write a channel's conditions.
 const othersPatience = 10 * time.Second
@@ -71,9 +71,9 @@ func (o outside) isUnservedMux(svc *corev1.Service) bool {
 	return isElsewhere(svc) && svc.DeletionTimestamp == nil && svc.Annotations[o.Language.Keys().Generation] == ""
 }
 
-// wasServed is true for a mux outside of our namespaces that a reconciler has written to: another release's, or this one's until the mux's
-// namespace was taken off --namespaces. Nothing on the mux tells which, so onUnserved's Event names both. It is sent once, when the process
-// begins to lead: the list changes only with a restart.
+// wasServed is true for a mux outside of our namespaces that a reconciler has written to. It is another release's reconciler, or this one's
+// before the mux's namespace was taken off --mux-namespaces. Nothing on the mux tells which, so onUnserved's Event names both. onUnserved
+// sends it once, when the process begins to lead: --mux-namespaces changes only with a restart.
 func (o outside) wasServed(svc *corev1.Service) bool {
 	return isElsewhere(svc) && svc.DeletionTimestamp == nil && !o.isUnservedMux(svc)
 }
@@ -99,7 +99,7 @@ func (o outside) reconcileUnserved(ctx context.Context, request reconcile.Reques
 	}
 	again, err := o.patchOutside(ctx, svc, patch)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: behindPause}, nil // another reconciler wrote its status meanwhile
+		return reconcile.Result{RequeueAfter: behindPause}, nil // another reconciler wrote the channel's status meanwhile
 	}
 	return again, err
 }

@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestMuxElsewhereIsMarkedInTheCache: in the cache it is no mux, and its mark causes an Event. An informer may trim it twice.
+// TestMuxElsewhereIsMarkedInTheCache: in the cache it is no mux, and its mark causes an Event. An informer may trim an object twice.
 func TestMuxElsewhereIsMarkedInTheCache(t *testing.T) {
 	language := languageOf(t)
 	keys := language.Keys()
@@ -52,8 +52,8 @@ func TestMuxElsewhereIsMarkedInTheCache(t *testing.T) {
 	}
 }
 
-// TestMuxThatWasServedIsToldOnceAtTheStart: a namespace was taken off the list, which takes a restart. Later Events of the watch,
-// such as that another release serves a new mux, say nothing of that.
+// TestMuxThatWasServedIsToldOnceAtTheStart: a namespace was taken off --mux-namespaces, which takes a restart. Later events of
+// the watch have other causes, such as a new mux that another release serves.
 func TestMuxThatWasServedIsToldOnceAtTheStart(t *testing.T) {
 	language := languageOf(t)
 	keys := language.Keys()

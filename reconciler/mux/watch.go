@@ -60,7 +60,7 @@ func (l *Line) muxOf(svc *corev1.Service) types.NamespacedName {
 	return mux
 }
 
-// muxesOf returns the muxes that a Service concerns: the one that it names, and itself.
+// muxesOf returns the muxes that a Service concerns: the mux that a channel names, and a mux itself.
 func (l *Line) muxesOf(svc *corev1.Service) (muxes []types.NamespacedName) {
 	kind := l.Language.Classify(svc)
 	if kind.Channel() {

@@ -56,7 +56,7 @@ func service(version string) *corev1.Service {
 		Annotations: map[string]string{validation.DefaultPrefix + "/multiplexer": "true"}}}
 }
 
-// TestWrittenMuxCountsWhileTheCacheIsBehind: the next pass must not decide from the old one.
+// TestWrittenMuxCountsWhileTheCacheIsBehind: the next pass must not decide from the old mux.
 func TestWrittenMuxCountsWhileTheCacheIsBehind(t *testing.T) {
 	line := newLine(t, answering{patched: service("17")})
 	key := client.ObjectKeyFromObject(service(""))
@@ -124,7 +124,7 @@ func TestAChannelsPatchSetsWhatChanges(t *testing.T) {
 	}
 }
 
-// TestAStrayIsWrittenAtItsTurn: another writer that keeps changing it back is answered later each time, and a dry run writes nothing.
+// TestAStrayIsWrittenAtItsTurn: if another writer keeps changing the stray back, each correction waits longer. A dry run writes nothing.
 func TestAStrayIsWrittenAtItsTurn(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	stray := service("1")

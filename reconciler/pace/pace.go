@@ -54,7 +54,7 @@ type write struct {
 type Turn struct {
 	// Wait is how long the writer must wait before it asks again; 0 if it may write now.
 	Wait time.Duration
-	// Drift is true if the write repeats the last one: another writer undid that.
+	// Drift is true if the write repeats the last one: another writer undid the last one.
 	Drift bool
 	// First is true for the first correction of a drift, which is reported. The corrections that follow aren't.
 	First bool
@@ -93,7 +93,7 @@ func (p *Pace[K]) Ask(key K, content Content, now time.Time) Turn {
 	return turn
 }
 
-// Failed takes back the last turn of an object: its write wasn't made. Writing the same content again isn't drift then.
+// Failed takes back the last turn of an object: its write wasn't made. Then it is no drift to write the same content again.
 func (p *Pace[K]) Failed(key K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +133,7 @@ func (p *Pace[K]) Forget(key K) {
 	delete(p.last, key)
 }
 
-// tidy ends each pause that the object outlived by Calm: a later drift is reported again.
+// tidy resets the pause of each object that needed no correction for Calm: a later drift is reported again.
 func (p *Pace[K]) tidy(now time.Time) {
 	if now.Before(p.sweep) {
 		return

@@ -18,14 +18,14 @@ func TestRepeatedWritesAreDriftAndSlowDown(t *testing.T) {
 	ask(0, 1, Turn{})
 	ask(0, 1, Turn{Drift: true, First: true})
 	ask(0, 1, drift(time.Second))
-	ask(400*time.Millisecond, 1, drift(600*time.Millisecond)) // asking costs nothing
+	ask(400*time.Millisecond, 1, drift(600*time.Millisecond)) // to ask too early changes nothing
 	ask(600*time.Millisecond, 1, drift(0))
 	ask(0, 1, drift(2*time.Second))
 	ask(2*time.Second, 1, drift(0))
 	ask(time.Second, 1, drift(3*time.Second))
 	ask(15*time.Second, 1, drift(0)) // quiet for rested pauses
 	ask(0, 1, drift(time.Second))
-	ask(0, 2, Turn{}) // another decision never waits
+	ask(0, 2, Turn{}) // other content never waits
 	ask(0, 1, Turn{})
 	ask(0, 1, Turn{Drift: true, First: true})
 	ask(-time.Hour, 1, Turn{Drift: true, First: true}) // the clock is set back

@@ -25,7 +25,7 @@ import (
 // newScheme returns a scheme with the kinds that we read and write.
 func newScheme() *runtime.Scheme { return clientscheme.Scheme }
 
-// newMapper maps these kinds without discovery, so that a process can start while the API server is down.
+// newMapper maps the kinds that we read and write without discovery, so that a process can start while the API server is down.
 func newMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// cleanupTimeout is short beside the 30 s after which Kubernetes kills a pod.
+// cleanupTimeout is far shorter than the 30 s after which Kubernetes kills a pod.
 const cleanupTimeout = 5 * time.Second
 
 // cleanupRetry is the time between two attempts to delete the configuration.

@@ -61,7 +61,7 @@ func (p Process) addConsole(m *processManager, terms *terms, timeline *console.T
 }
 
 // consoleCertificate follows the files of the console's certificate. Without such files it returns nil. The
-// certificate's state is logged only: the metrics of these names are the webhook's.
+// certificate's state is only logged, without metrics: the metrics of certs describe the webhook's certificate.
 func (p Process) consoleCertificate(m manager.Manager) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
 	o := &p.Options
 	if o.ConsoleCert == "" {

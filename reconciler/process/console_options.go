@@ -15,7 +15,7 @@ import (
 type ConsoleOptions struct {
 	// Console enables the console.
 	Console flags.Switch
-	// ConsoleAddress is the address to serve it on. Without a token it must be a loopback address.
+	// ConsoleAddress is the address to serve the console on. Without a token, it must be a loopback address, unless ConsoleAuth is kubernetes.
 	ConsoleAddress string
 	// ConsoleToken is the token for access, as a password or a bearer token. It has no flag, since flags are visible to
 	// other users.
@@ -26,7 +26,7 @@ type ConsoleOptions struct {
 	ConsoleActions flags.Switch
 	// ConsoleTraffic shows what gateways count.
 	ConsoleTraffic flags.Switch
-	// ConsoleCert and ConsoleKey are the files of its certificate. Without them it is served over plain HTTP.
+	// ConsoleCert and ConsoleKey are the files of the console's certificate. Without them, the console is served over plain HTTP.
 	ConsoleCert, ConsoleKey string
 }
 

@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/console"
 )
 
-// consoles is a resource for RBAC rules only; no API server has it. Its group is the API prefix, its name the lease's
-// name. The verb get allows to read the console, create to test connections.
+// consoles is a resource for RBAC rules only; no API server has it. Its group is the API prefix. The object has the
+// lease's name. The verb get allows to read the console, create to test connections.
 const consoles = "consoles"
 
 // newReviewer returns a reviewer that asks the API server for a token's user, and then for that user's right to the

@@ -12,7 +12,7 @@ import (
 )
 
 // freeDeadLease releases a lease whose holder's pod is gone. helm uninstall deletes a reconciler's rights before its
-// pod ends, so the pod can't release the lease itself, and a drain would wait until it expires. If pods can't be
+// pod ends, so the pod can't release the lease itself, and a drain would wait until the lease expires. If pods can't be
 // listed, the drain waits; nothing else depends on this.
 //
 //	helm uninstall:  roles gone ─▶ pod told to end, can't release its lease ─▶ pod gone ─▶ the lease is free ─▶ drain
@@ -35,7 +35,7 @@ func (p Process) freeDeadLease(ctx context.Context, m *processManager) {
 	}
 }
 
-// freeLeasePause is short beside a lease's duration, and long beside a request.
+// freeLeasePause is much shorter than a lease's duration, and much longer than a request.
 const freeLeasePause = 500 * time.Millisecond
 
 // freeLease frees the lease and returns its former holder. It returns "" if the holder may be alive.
@@ -56,7 +56,7 @@ func (p Process) freeLease(ctx context.Context, set kubernetes.Interface) (strin
 		return "", err
 	}
 	for i := range pods.Items {
-		if strings.HasPrefix(pods.Items[i].Name, host) { // a host name is cut at 63 characters
+		if strings.HasPrefix(pods.Items[i].Name, host) { // a longer pod name is cut to 63 characters in the host name
 			return "", nil
 		}
 	}

@@ -23,8 +23,8 @@ type printer struct {
 	out    io.Writer
 }
 
-// newPrinter returns a printer that prints a plan once it has stayed the same for that long. When the process starts, what
-// it knows of a mux's backends grows channel by channel, and with it the plan.
+// newPrinter returns a printer that prints a plan once the plan has stayed the same for the time settled. When a process
+// starts, it learns of a mux's backends channel by channel, and the plan changes each time.
 func newPrinter(out io.Writer, settled time.Duration) printer {
 	log := &printLog{out: out, settled: settled, last: map[string]string{}, waiting: map[string]*paragraph{}}
 	return printer{
@@ -60,7 +60,7 @@ type paragraph struct {
 	timer   *time.Timer
 }
 
-// timestamp matches times. A later plan has later times, and is still the same plan.
+// timestamp matches times. A plan that differs from an earlier one only in times is still the same plan.
 var timestamp = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T[0-9:.]+Z`)
 
 func untimed(text string) string { return timestamp.ReplaceAllString(text, "") }

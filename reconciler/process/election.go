@@ -96,7 +96,7 @@ func (e *election) term(ctx context.Context) error {
 	return err
 }
 
-// workWhile works until the lease is lost or the process stops standing for it.
+// workWhile works until the lease is lost, a predecessor runs, or the process is told to end.
 func (e *election) workWhile(leaseCtx, standbyCtx context.Context) error {
 	if pod, err := e.predecessors.look(standbyCtx); pod != "" || err != nil {
 		return nil // run waits until no predecessor is left

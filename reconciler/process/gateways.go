@@ -19,7 +19,7 @@ import (
 // kindsEvery is how often a process looks whether the kinds of the Gateway API were installed.
 const kindsEvery = 10 * time.Second
 
-// gateways are the features of the Gateway API in a term. The board is nil without the implementation.
+// gateways are the features of the Gateway API in a term. The board is nil if the implementation is off.
 type gateways struct {
 	process Process
 	board   *gatewayline.Board

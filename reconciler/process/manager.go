@@ -15,7 +15,7 @@ import (
 )
 
 // stopTimeout limits the wait for running work after the process is told to end. managerStopTimeout adds a little for
-// the manager itself. Kubernetes kills after 30 s.
+// the manager itself. Kubernetes kills the pod after 30 s.
 const (
 	stopTimeout        = 10 * time.Second
 	managerStopTimeout = stopTimeout + 2*time.Second

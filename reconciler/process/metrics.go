@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// metrics counts decisions and writes. The series of a mux are dropped with it. No label names a port or a channel:
+// metrics counts decisions and writes. When a mux is gone, its series are dropped. No label names a port or a channel:
 // that would make a series for each channel.
 type metrics struct {
 	now func() time.Time
@@ -40,8 +40,8 @@ type muxFigures struct {
 	repeated int
 }
 
-// exists is false for a mux that doesn't exist but that channels name. It has only the figures of its channels, since
-// channels may name any mux.
+// exists is false for a mux that doesn't exist but that channels name. Such a mux has only the figures of its channels,
+// since channels may name any mux.
 func (f *muxFigures) exists() bool { return f.usage.Limit > 0 }
 
 // gauge is a figure that every mux has.

@@ -20,7 +20,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/try"
 )
 
-// tryChannel tries a channel. It needs neither cache nor lease: it uses the running reconciler as a user does.
+// tryChannel creates a channel and waits for the running reconciler, as a user does. It needs neither cache nor lease.
 func (p Process) tryChannel(ctx context.Context) error {
 	language, err := p.Options.language()
 	if err != nil {
@@ -74,7 +74,7 @@ func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 // drainPause is longer than the usual delay of a cache.
 const drainPause = time.Second
 
-// asLeader runs the work once it holds the lease, and then releases the lease.
+// asLeader runs the work once this process holds the lease, and then releases the lease.
 func (p Process) asLeader(ctx context.Context, m *processManager, work func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -103,7 +103,7 @@ func (p Process) asLeader(ctx context.Context, m *processManager, work func(cont
 	return err
 }
 
-// awaitLease ends the wait for the lease after Patience. Before that it reports the holder once.
+// awaitLease ends the wait for the lease after Patience. Before that, it reports the holder of the lease once.
 func (p Process) awaitLease(ctx context.Context, m *processManager, end context.CancelCauseFunc) {
 	hint, enough := time.After(min(leaseHint, p.Options.Patience/2)), time.After(p.Options.Patience)
 	for {

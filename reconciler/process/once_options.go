@@ -15,7 +15,7 @@ type OnceOptions struct {
 	Drain bool
 	// TryChannel is the mux, as name or name.namespace, on which a channel is tried.
 	TryChannel string
-	// Patience limits the wait for others: to release the lease, or to program a channel.
+	// Patience limits the waits: of a drain, for the lease and for failing writes; of a tried channel, until it is programmed.
 	Patience time.Duration
 }
 

@@ -103,7 +103,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// ready returns why this process can't lead, regardless of the other processes.
+// ready returns why this process couldn't lead even if no other process ran; nil if it could.
 func (p *predecessors) ready() error {
 	if refused := p.refused.Load(); refused != nil {
 		return fmt.Errorf("this process can't see whether an older reconciler still runs, so it doesn't lead: grant list of pods "+

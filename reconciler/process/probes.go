@@ -27,7 +27,7 @@ func probeServer(listener net.Listener, handler http.Handler) *manager.Server {
 }
 
 // routes serves probes and metrics. A process is healthy if it answers. It is ready if its caches are filled, so that
-// it could lead, and if all other checks pass. Readiness doesn't depend on who leads.
+// it could lead, and if the other checks pass. Readiness doesn't depend on who leads.
 func routes(m manager.Manager, terms *terms, others []func() error, registry *prometheus.Registry) http.Handler {
 	paths := http.NewServeMux()
 	paths.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })

@@ -48,8 +48,9 @@ func Run(ctx context.Context, options Options, version string, logs io.Writer) e
 	return Process{Options: options, Config: kube, Version: version, Logs: logs, Now: time.Now, alone: true}.Run(ctx)
 }
 
-// gcPercent is the garbage collector's target: garbage in percent of the memory in use. The cache is nearly all of
-// that. It grows with the cluster and hardly changes, so the default would reserve twice its size for little use.
+// gcPercent is the garbage collector's target: garbage in percent of the memory in use. The cache is nearly all of that
+// memory. It grows with the cluster, and hardly changes. With the default of 100, the memory would grow to twice the
+// cache's size for little use.
 const gcPercent = 50
 
 // Process is one reconciler. Tests make their own with another clock or client configuration.
@@ -59,7 +60,7 @@ type Process struct {
 	Version string
 	Logs    io.Writer
 	Now     func() time.Time
-	// Dial opens connections to the webhook's Service; if nil, the usual dialer does.
+	// Dial opens connections to the webhook's Service, and those that the console tests; if nil, the usual dialer does.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// SelfManaged is the policy of self-managed certificates; if zero, it comes from Options.
 	SelfManaged selfmanaged.Policy
@@ -162,7 +163,7 @@ func (p Process) newTerms(ctx context.Context, m *processManager, timeline *cons
 	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), m.language), p.fillCache(ctx, m))
 }
 
-// fillCache makes the cache hold objects that no index reads, so that a standby's cache is as full as a leader's.
+// fillCache starts the informers that no index starts, so that a standby's cache is as full as a leader's.
 func (p Process) fillCache(ctx context.Context, m *processManager) error {
 	objects := []client.Object{ledger.Object()}
 	if p.Options.LegacyEndpoints {

@@ -47,7 +47,7 @@ func (t *term) mayRebuildFrom() time.Time {
 // terms holds the term that runs or runs next.
 type terms struct {
 	build func() (*term, error)
-	// now is the clock, and wait how long another process may believe that it still leads after this one has become the leader.
+	// now is the clock, and wait is how long another process may believe that it still leads after this one has become the leader.
 	now     func() time.Time
 	wait    time.Duration
 	news    *listenerNews
@@ -172,7 +172,7 @@ func (c *termCache) close() {
 	c.added = nil
 }
 
-// termInformer records the added event handlers. Controllers add theirs with this method only.
+// termInformer records the added event handlers. Controllers add theirs with AddEventHandlerWithOptions only.
 type termInformer struct {
 	cache.Informer
 	term *termCache

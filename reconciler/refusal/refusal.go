@@ -1,4 +1,4 @@
-// Package refusal tells the API server's refusals from trouble that passes, and quotes them for people.
+// Package refusal distinguishes the API server's refusals from trouble that passes, and quotes them for people.
 package refusal
 
 import (

@@ -16,7 +16,7 @@ type Carrier struct {
 	Addressed, Carried metav1.Condition
 }
 
-// carrierOf reads a mux; nil if its provider carries it.
+// carrierOf returns the Carrier of a mux on gateways; nil for any other mux.
 func carrierOf(keys validation.Keys, svc *corev1.Service, pool string) *Carrier {
 	if pool == "" {
 		return nil

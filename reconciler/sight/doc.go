@@ -6,7 +6,7 @@
 //	sight.go   the Sight, and how it is gathered
 //	carrier.go what the gateways' controller wrote on the mux
 //	unread.go  unreadable objects, and their substitutes
-//	said.go    the conditions that the reconciler wrote: they count more, since its memory isn't known here
+//	said.go    the conditions that the reconciler wrote: for an onlooker, they count more than the plan
 //
-// It is pure. A Source reads: from the reconciler's cache, or from lists that the command line read.
+// The package is pure. A Source reads: from the reconciler's cache, or from lists that the command line read.
 package sight

@@ -15,10 +15,10 @@ import (
 // saidNothing is the message about a channel without conditions.
 const saidNothing = "the reconciler hasn't written a condition on this channel yet"
 
-// heed lets the conditions of channels count more than the plan: the plan was made without the reconciler's memory, by a release that may
-// be another one, and perhaps without all that the reconciler reads.
+// heed lets the conditions of channels count more than the plan: the plan was made without the reconciler's memory, perhaps by another
+// release, and perhaps without some objects that the reconciler reads.
 func (g *gathering) heed() {
-	g.Plan.Show = slices.DeleteFunc(g.Plan.Show, func(patch plan.ChannelPatch) bool { return !claimants.IsService(patch.Channel) }) // the reconciler keeps them in memory
+	g.Plan.Show = slices.DeleteFunc(g.Plan.Show, func(patch plan.ChannelPatch) bool { return !claimants.IsService(patch.Channel) }) // a listener's conditions are in the reconciler's memory
 	if g.World.Mux == nil && g.Unread.Mux == "" {
 		return // conditions are older than the deletion of the mux
 	}
@@ -48,7 +48,7 @@ func (h *heeding) keepShown() {
 	})
 }
 
-// heeding is what conditions are compared with.
+// heeding holds what the conditions of channels are compared with.
 type heeding struct {
 	*gathering
 	channels map[types.NamespacedName]*plan.ObservedChannel
@@ -74,7 +74,7 @@ func (g *gathering) heeding() *heeding {
 	return h
 }
 
-// channel replaces the verdict about a channel by what its conditions say.
+// channel replaces the verdict about a channel with what its conditions say.
 func (h *heeding) channel(verdict *plan.Verdict, observed *plan.ObservedChannel) {
 	accepted := meta.FindStatusCondition(observed.Conditions, h.World.Keys.Accepted)
 	programmed := meta.FindStatusCondition(observed.Conditions, h.World.Keys.Programmed)
@@ -96,8 +96,8 @@ func (h *heeding) channel(verdict *plan.Verdict, observed *plan.ObservedChannel)
 	h.freeze(accepted, programmed)
 }
 
-// port corrects the number of a port. A number that the plan would give to a refused channel isn't the channel's. A number that an
-// accepted channel shows is, though the plan doesn't know it.
+// port corrects the number of a port. A number that only the plan would give to a refused channel isn't the channel's. A number in
+// the channel's annotation is the channel's even if the plan doesn't know it, provided that the mux has it or can't be read.
 func (h *heeding) port(verdict *plan.Verdict, port *plan.PortVerdict, observed *plan.ObservedChannel) {
 	slot := plan.Slot{Number: port.Public, Protocol: port.Protocol}
 	name, isLive := h.live[port.Span()]

@@ -23,7 +23,7 @@ type Sight struct {
 	Plan  *plan.Plan
 	// Carrier tells of a mux on gateways; nil for any other.
 	Carrier *Carrier
-	// Listeners are those of the Gateway that the mux is made for, also those that ask for no number.
+	// Listeners are the listeners of the Gateway that the mux is made for, also those that ask for no number.
 	Listeners []claimants.Listener
 	// Sources are the EndpointSlices of each channel. Carried are our slices on the mux, by channel.
 	Sources, Carried map[types.NamespacedName][]*discoveryv1.EndpointSlice
@@ -40,40 +40,40 @@ type Source interface {
 	// Mux returns the Service of the mux, nil if it doesn't exist, and whether its applier declares the placeholder port: see
 	// plan.DeclaresPlaceholder.
 	Mux() (svc *corev1.Service, declaresPlaceholder bool, err error)
-	// Channels returns Services that may be channels of the mux. With an Unreadable, they are those that could be read.
+	// Channels returns Services that may be channels of the mux. With an Unreadable, it returns those that could be read.
 	Channels() ([]*corev1.Service, error)
-	// Claimants returns what else may ask for numbers of the mux.
+	// Claimants returns the listeners of the mux's Gateway, which may ask for numbers, too.
 	Claimants(mux *corev1.Service) (Claimants, error)
 	// Sources returns the EndpointSlices of a channel.
 	Sources(channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
-	// OnMux returns our EndpointSlices on the mux. With Skipped, those that it returns count for a lost ledger alone.
+	// OnMux returns our EndpointSlices on the mux. With Skipped, the returned slices are only good for rebuilding a lost ledger.
 	OnMux() ([]*discoveryv1.EndpointSlice, error)
 	// Ledger returns the ledger of the mux.
 	Ledger(*plan.ObservedMux) (plan.Reading, error)
-	// RefusedSlices returns the API server's words about a slice of a channel that it refuses; "" if it refuses none.
+	// RefusedSlices returns the API server's words about a slice of a channel that the API server refuses; "" if it refuses none.
 	RefusedSlices(channel types.NamespacedName) string
 }
 
 // Claimants are listeners of the Gateway that a mux is made for.
 type Claimants struct {
-	// Asking are those that ask for a number.
+	// Asking are the listeners that ask for a number.
 	Asking []plan.ObservedChannel
-	// Listeners are all of them, with their conditions and routes.
+	// Listeners are all listeners, with their conditions and routes.
 	Listeners []claimants.Listener
-	// Unknown is true while the process doesn't know them: see plan.World.
+	// Unknown is true while the process doesn't know the listeners: see plan.World.
 	Unknown bool
 }
 
-// Question is the mux to look at, and what the onlooker knows.
+// Question is the mux to look at, and what the caller knows.
 type Question struct {
 	Language validation.Language
 	Mux      types.NamespacedName
 	Now      time.Time
-	// RebuildFrom is when the process may rebuild a ledger that is lost; zero if at once.
+	// RebuildFrom is the time from which the process may rebuild a lost ledger; zero if at once.
 	RebuildFrom time.Time
 	Known       plan.Memory
-	// Onlooker is true for a process that isn't the reconciler. It doesn't know what the API server refused and what waits, so
-	// conditions that the reconciler wrote count more than the plan.
+	// Onlooker is true for a process that isn't the reconciler. Such a process doesn't know what the API server refused and
+	// what waits, so the conditions that the reconciler wrote count more than the plan.
 	Onlooker bool
 }
 
@@ -158,7 +158,7 @@ func (g *gathering) channels() error {
 	return nil
 }
 
-// claimants reads what asks for numbers beside Services.
+// claimants reads the listeners of the mux's Gateway.
 func (g *gathering) claimants() error {
 	if g.service == nil {
 		return nil
@@ -195,7 +195,7 @@ func (g *gathering) add(channel plan.ObservedChannel, ports []corev1.ServicePort
 	return nil
 }
 
-// backing returns whether a channel has backends on the mux. Without a right to read one kind of slices, the channel's condition tells.
+// backing returns whether a channel has backends on the mux. If the slices that were read don't tell, the channel's condition does.
 func (g *gathering) backing(c *plan.ObservedChannel, ports []corev1.ServicePort, sourcesUnread bool) plan.Backing {
 	mux := g.World.Mux
 	carried := slices.DeleteFunc(slices.Clone(g.Carried[c.Key]), func(slice *discoveryv1.EndpointSlice) bool {
@@ -225,7 +225,7 @@ func (g *gathering) ledger() error {
 	if g.Unread.Ledger != "" { // claims are rebuilt from the Services, as admission does
 		reading = plan.Reading{Condition: plan.Missing, Name: mux.Ledger}
 	}
-	if g.question.Onlooker && reading.Condition == plan.Newer { // the reconciler may be able to read it
+	if g.question.Onlooker && reading.Condition == plan.Newer { // the reconciler may be a newer version, which can read the ledger
 		g.Unread.Ledger = reading.Why
 		reading = plan.Reading{Condition: plan.Missing, Name: reading.Name}
 	}

@@ -62,7 +62,7 @@ func language(t *testing.T) validation.Language {
 	return l
 }
 
-// newFixture is a mux and a channel that asks for 80 and has it, with a ready backend that is carried.
+// newFixture returns a mux, and a channel that asks for 80 and has it. The channel has a ready backend, which is carried.
 func newFixture(t *testing.T) *fixture {
 	keys := language(t).Keys()
 	id := plan.PortID{Channel: channelKey, Name: "http", Protocol: corev1.ProtocolTCP}

@@ -9,11 +9,11 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Unread says why parts of a mux's world couldn't be read; an empty text is for a part that could.
+// Unread says why parts of a mux's world couldn't be read; a text is empty if that part could be read.
 type Unread struct {
 	Mux      string // the Service of the mux
 	Channels string // some of the Services that may be channels
-	// Listeners are those of the Gateway that the mux is made for, or their routes.
+	// Listeners is about the listeners of the Gateway that the mux is made for, or about their routes.
 	Listeners string
 	Ledger    string // the ConfigMap with the claims
 	Sources   string // the EndpointSlices of some channels
@@ -36,12 +36,12 @@ func (u Unread) Why() []string {
 	return all
 }
 
-// Unreadable is the error of a Source without the right to read something. It is a sentence with the way out.
+// Unreadable is the error of a Source without the right to read something. It is a sentence that also says what helps.
 type Unreadable string
 
 func (u Unreadable) Error() string { return string(u) }
 
-// Skipped is the error of a Source that wasn't asked to read some objects. The Sight is made without them, and says nothing of it.
+// Skipped is the error of a Source that wasn't asked to read some objects. The Sight is made without them, and Unread doesn't mention them.
 type Skipped struct{}
 
 func (Skipped) Error() string { return "it wasn't read" }
@@ -59,7 +59,7 @@ func take(err error, why *string) error {
 	return err
 }
 
-// backingSaid returns the backing of a channel that its condition tells.
+// backingSaid returns what a channel's condition says about its backends.
 func backingSaid(keys validation.Keys, c *plan.ObservedChannel) plan.Backing {
 	said := meta.FindStatusCondition(c.Conditions, keys.BackendsReady)
 	if said == nil {

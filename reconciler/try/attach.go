@@ -96,8 +96,8 @@ func deletedError(svc *corev1.Service, key types.NamespacedName) error {
 	return fmt.Errorf("another client deleted channel %s: try again", key)
 }
 
-// isFinal says that a refusal stays without a change. A mux that was just created may be unknown to the reconciler for
-// a moment, so MuxNotFound isn't final.
+// isFinal says that the refusal stays until somebody changes an object. A mux that was just created may be unknown to
+// the reconciler for a moment, so MuxNotFound isn't final.
 func isFinal(accepted *metav1.Condition) bool {
 	reason := validation.Reason(accepted.Reason)
 	return accepted.Status == metav1.ConditionFalse && reason != plan.Waiting && reason != plan.MuxNotFound

@@ -1,5 +1,5 @@
 // Package try checks an installation by using it: a bad Service must be refused, and a new channel must get a port and
-// an address. Both must be gone after the channel is deleted.
+// an address. After the channel is deleted, its port must disappear from the mux.
 package try
 
 import (
@@ -19,8 +19,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Options are the inputs of a trial. It needs only the rights to read the mux, and to create, read and delete Services
-// in Namespace.
+// Options are the inputs of a trial. A trial needs only the rights to read the mux, and to create, read and delete Services in Namespace.
 type Options struct {
 	Language  validation.Language
 	Client    client.Client
@@ -90,7 +89,8 @@ func (t *trial) expectRefusal(ctx context.Context) error {
 	return fmt.Errorf("svc-lb-mux should have refused a channel whose port has no name; the answer was: %w", err)
 }
 
-// policyText is the same message from the chart's ValidatingAdmissionPolicy, which answers first if it is enabled.
+// policyText returns the message of the chart's ValidatingAdmissionPolicy for the same mistake. If the policy is
+// enabled, it answers before the webhook.
 func (t *trial) policyText(bad *corev1.Service) string {
 	port := bad.Spec.Ports[0]
 	return fmt.Sprintf("port %q has no name", fmt.Sprintf("%d/TCP", port.Port))

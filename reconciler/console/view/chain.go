@@ -19,7 +19,8 @@ type Chain struct {
 	Schema    string `json:"schema"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Kind is channel, mux, stranger, or absent; listener for one of the Gateway API; number if the chain is about a number that no known channel has.
+	// Kind is channel, mux, both, stranger, or absent; listener for a listener of the Gateway API; number if the chain is about a number that no
+	// known channel has.
 	Kind string `json:"kind"`
 	Mux  string `json:"mux,omitempty"` // namespace/name
 	// Number and Protocol are what was asked for, if that was a number of the mux.
@@ -38,7 +39,7 @@ type Chain struct {
 // Link is one step of a chain.
 type Link struct {
 	Name string `json:"name"`
-	// State is ok, warn, bad, open if an earlier link is broken, or unread if the asker may not read what tells.
+	// State is ok, warn, bad, open if an earlier link is broken, or unread if the asker may not read the object that tells.
 	State  string `json:"state"`
 	Text   string `json:"text"`
 	Reason string `json:"reason,omitempty"`
@@ -65,7 +66,7 @@ const (
 	linkWarn = "warn"
 	linkBad  = "bad"
 	linkOpen = "open"
-	// linkUnread never occurs in the console: the reconciler reads everything.
+	// linkUnread occurs in the console only for a listener that this process doesn't know: the reconciler reads everything else.
 	linkUnread = "unread"
 )
 
@@ -74,7 +75,8 @@ type Question struct {
 	Language validation.Language
 	Key      types.NamespacedName
 	Service  *corev1.Service // nil if it doesn't exist
-	// Seen is the mux that the Service names; nil if it names none, or one that another reconciler manages.
+	// Seen is the mux that the channel names; nil if the Service is no channel, or if another reconciler manages the mux.
+	// If the class names no mux, Seen has an empty key.
 	Seen *sight.Sight
 	// Muxes are all existing muxes, to suggest one.
 	Muxes []types.NamespacedName
@@ -106,7 +108,7 @@ func Why(q *Question) Chain {
 	return c.complete()
 }
 
-// heeded drops warnings that the channel's mux answers: they tell what only gateways do.
+// heeded drops the warnings that a setting works only on gateways, if the channel's mux is on gateways.
 func (q *Question) heeded(warnings []validation.Problem) []validation.Problem {
 	if q.Seen == nil || q.Seen.World.Mux == nil || q.Seen.World.Mux.Pool == "" {
 		return warnings
@@ -171,7 +173,8 @@ func (c *Chain) notChannel(q *Question) {
 	}
 }
 
-// exampleClass returns a class that names the mux of the default namespace, if there is one alone, or a pattern. A mux elsewhere may be a tenant's.
+// exampleClass returns a class that names the mux of the default mux namespace. If that has no mux, or several, it returns a pattern. A mux
+// elsewhere may be a tenant's.
 func (q *Question) exampleClass() string {
 	var usual []types.NamespacedName
 	for _, mux := range q.Muxes {

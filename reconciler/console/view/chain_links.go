@@ -11,7 +11,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
-// channel adds the links of a channel, from its mux to its backends.
+// channel adds the links of a channel, from its class to its backends.
 func (c *Chain) channel(q *Question) {
 	if class := q.Service.Spec.LoadBalancerClass; class != nil {
 		c.ok("class", *class)
@@ -78,7 +78,7 @@ func (c *Chain) claim(verdict *plan.Verdict, shown *Channel) bool {
 		has = append(has, fmt.Sprintf("%s has %s (%s)", port.Name, port.Span(), how(port.Source)))
 	}
 	switch {
-	case len(has) == 0, shown.State == channelRefused: // refused ports may have held numbers
+	case len(has) == 0, shown.State == channelRefused: // a refused channel may still have numbers, without ports on the mux
 		c.bad("claim", verdict.Message, string(verdict.Reason), "")
 		return false
 	case !verdict.Accepted:
@@ -149,7 +149,8 @@ func waysToAddress(seen *sight.Sight) string {
 	return "look at the Events on the mux, and at the logs of the cloud's controller"
 }
 
-// carried adds the link of an address on gateways. It is only a warning if Leases are stale: the carrier isn't known, and gateways go on carrying.
+// carried adds the link of an address on gateways. If Leases are stale, the link is only a warning: the carrier isn't known, but gateways go on
+// carrying.
 func (c *Chain) carried(carrier *sight.Carrier, addresses string) {
 	trouble, is := carrier.Trouble()
 	switch {
@@ -200,7 +201,7 @@ func (c *Chain) backends(shown *Channel) {
 	c.ok("backends", text)
 }
 
-// how says in the words of the pages how a port got its number.
+// how says how a port got its number, in the words of the docs.
 func how(source string) string {
 	if source == plan.Static.String() {
 		return "explicit"

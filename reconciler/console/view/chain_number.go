@@ -11,8 +11,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// WhyNumber returns the chain of a number of a mux. Key and Service of the question are those of the mux. Find returns a Service that was
-// read, or nil. If a channel has the number, the chain is that of the channel, with the ports and backends of this number alone.
+// WhyNumber returns the chain of a number of a mux. Key and Service of the question are those of the mux. find returns a Service that was read, or
+// nil. If a channel has the number, WhyNumber returns the chain of the channel, with the ports and backends of this number alone.
 func WhyNumber(q *Question, slot plan.Slot, find func(types.NamespacedName) *corev1.Service) Chain {
 	c := Chain{Schema: Schema, Namespace: q.Key.Namespace, Name: q.Key.Name, Kind: "number", Mux: q.Key.String(), Links: []Link{}}
 	c.Number, c.Protocol = slot.Number, string(slot.Protocol)
@@ -61,7 +61,7 @@ func channelKey(text string) types.NamespacedName {
 	return types.NamespacedName{}
 }
 
-// free explains a number that nobody has.
+// free explains a number that is free.
 func (c *Chain) free(q *Question, slot plan.Slot) {
 	c.ok("mux", q.Key.String())
 	text := fmt.Sprintf("no channel has %s", slot)
@@ -75,7 +75,7 @@ func (c *Chain) free(q *Question, slot plan.Slot) {
 	}
 }
 
-// taken explains a number that something has which isn't a channel, or a channel that couldn't be read.
+// taken explains the number of a foreign port, a number in grace, or the number of a channel that couldn't be read.
 func (c *Chain) taken(line *PortLine) {
 	slot := line.Span().String()
 	switch {

@@ -8,7 +8,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
-// admission adds the link of the webhook. What admission would refuse today, and accepted before, keeps its ports.
+// admission adds the link of the webhook. A channel that has ports already keeps them even if admission would refuse it today.
 func (c *Chain) admission(q *Question) bool {
 	channel, found := q.Language.ParseChannel(q.Service)
 	switch {
@@ -25,8 +25,8 @@ func (c *Chain) admission(q *Question) bool {
 	return true
 }
 
-// slicesSaid adds the links of slices and backends from the channel's conditions, because slices of one kind can't be read. It returns false and adds nothing
-// if the other kind tells enough.
+// slicesSaid adds the links of slices and backends from the channel's conditions, because some slices can't be read. It returns false and adds
+// nothing if the other slices tell enough.
 func (c *Chain) slicesSaid(seen *sight.Sight, observed *plan.ObservedChannel, shown *Channel) bool {
 	carriedUnread := cmp.Or(seen.Unread.Carried, seen.Unread.Mux)
 	sources := len(seen.Sources[observed.Key])

@@ -131,5 +131,5 @@ func isReady(e *discoveryv1.Endpoint) bool { return e.Conditions.Ready == nil ||
 // Span returns the public numbers of a port.
 func (p *Port) Span() plan.Span { return plan.NewSpan(p.Public, p.Last, corev1.Protocol(p.Protocol)) }
 
-// IsRefused is true for a channel that is refused, or whose edit is.
+// IsRefused is true for a channel that is refused, or whose edit is refused.
 func (c *Channel) IsRefused() bool { return c.State == channelRefused || c.State == channelKeeps }

@@ -17,7 +17,8 @@ import (
 // The conditions of a listener and of a route in the Gateway API.
 const (
 	listenerAccepted = "Accepted"
-	// portUnavailable is why a listener isn't accepted whose number package plan refuses. The plan tells more, and sooner.
+	// portUnavailable is the reason in the status of a listener if package plan refuses its number. The plan's own verdict
+	// tells more, and sooner.
 	portUnavailable = "PortUnavailable"
 )
 
@@ -27,8 +28,8 @@ const (
 		"or the Gateway wasn't read yet. Listeners that have numbers are shown by their names alone"
 )
 
-// claimantsOf returns the channels and listeners of a mux: those about which the plan says something, refused listeners that ask for no number, and
-// listeners with numbers that this process doesn't know.
+// claimantsOf returns the channels and listeners of a mux: those with a verdict in the plan, listeners that ask for no number, and listeners with
+// numbers that this process doesn't know.
 func claimantsOf(s *sight.Sight) []Channel {
 	live, known := liveNames(s.World.Mux), map[types.NamespacedName]bool{}
 	observed := make(map[types.NamespacedName]*plan.ObservedChannel, len(s.World.Channels))
@@ -64,7 +65,8 @@ func claimantsOf(s *sight.Sight) []Channel {
 	return all
 }
 
-// heedListener refuses a listener in words of the Gateway API, such as those of a Gateway that isn't accepted. It keeps its number, if it has one.
+// heedListener turns an accepting verdict into a refusal if the listener's own status refuses it, such as because its Gateway isn't accepted. The
+// listener keeps its number, if it has one.
 func heedListener(verdict *plan.Verdict, l *claimants.Listener) {
 	if no := refusalOf(l); no != nil && no.Reason != portUnavailable && verdict.Accepted {
 		verdict.Accepted, verdict.Reason, verdict.Message = false, validation.Reason(no.Reason), no.Message
@@ -80,7 +82,7 @@ func refusalOf(l *claimants.Listener) *metav1.Condition {
 	return nil
 }
 
-// notAsking is a listener that asks for no number.
+// notAsking returns the view of a listener that asks for no number.
 func notAsking(l *claimants.Listener) Channel {
 	channel := Channel{Namespace: l.Key.Namespace, Name: l.Key.Name, State: channelWaiting, Reason: string(plan.Waiting),
 		Message: "its Gateway has yet to be judged", Listener: listenerOf(l), Ports: []Port{{Name: l.Name, Protocol: string(l.Protocol), Port: l.Number,

@@ -35,7 +35,7 @@ func Of(s *sight.Sight) Mux {
 		Usage: Usage(p.Usage),
 	}
 	if s.Unread.Any() {
-		view.Pending = []Step{} // the plan is made from a part of the world
+		view.Pending = []Step{} // the plan was made without some objects
 	}
 	if s.Failed != nil {
 		view.Failed = s.Failed.Error()

@@ -23,7 +23,7 @@ type PortLine struct {
 	// Live says that the mux has the port.
 	Live     bool      `json:"live"`
 	Backends *Backends `json:"backends,omitempty"` // of this port; null if they can't be read
-	// Condition is the state of its channel, and Reason and Message what its verdict says.
+	// Condition is the state of the number's channel; Reason and Message are those of its verdict.
 	Condition string `json:"condition,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"`
@@ -72,7 +72,7 @@ func (l *PortLine) unread(s *sight.Sight) {
 	l.Port = ""
 }
 
-// claimsOf returns the claims by their number, in the order in which slotsOf prefers them.
+// claimsOf returns the claims by their number, preferring the same claims as slotsOf.
 func claimsOf(s *sight.Sight) map[plan.Slot]*plan.Claim {
 	claims := map[plan.Slot]*plan.Claim{}
 	for _, list := range [...][]plan.Claim{s.Plan.InForce, s.Plan.Leaving, ledgerAfter(s)} {

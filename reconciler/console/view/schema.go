@@ -114,7 +114,7 @@ type Slot struct {
 	// State is held, withheld (held by a channel that is disabled, or that may have no port on the mux now), releasing, grace or foreign.
 	State   string     `json:"state"`
 	Channel string     `json:"channel,omitempty"` // namespace/name
-	Port    string     `json:"port,omitempty"`    // the channel's, or the foreign one's name
+	Port    string     `json:"port,omitempty"`    // the name of the channel's port, or of the foreign port
 	Until   *time.Time `json:"until,omitempty"`   // the end of the grace
 }
 

@@ -59,7 +59,7 @@ func slotsOf(s *sight.Sight) []Slot {
 			claimed(claim, slotGrace)
 		case plan.Releasing:
 			claimed(claim, slotReleasing)
-		case plan.Held: // in force, or of a disabled channel
+		case plan.Held: // a claim in force is in taken already; others are withheld
 			claimed(claim, slotWithheld)
 		}
 	}

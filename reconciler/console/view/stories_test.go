@@ -31,9 +31,9 @@ var update = flag.Bool("update", false, "rewrite testdata/*.json")
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// TestStories shows worlds as the console does. A world is a file of YAML documents: Services, their EndpointSlices
-// listeners of Gateways, and, optionally, the condition of the ledger as a ConfigMap. The mux is svc-mux/mux. The golden file has the served
-// JSON once the reconciler has nothing left to do: the mux, its topology, and the chain of every Service.
+// TestStories shows worlds as the console does. A world is a file of YAML documents: Services, their EndpointSlices, listeners of Gateways,
+// and, optionally, the condition of the ledger as a ConfigMap. The mux is svc-mux/mux. The golden file has the served JSON once the
+// reconciler has nothing left to do: the mux, its topology, and the chain of every Service.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -118,7 +118,8 @@ func (s *story) take(t *testing.T, doc []byte) {
 	}
 }
 
-// TestListenersThatThisProcessDoesNotKnow looks at a mux as a standby does: listeners have claims, and nobody tells of them.
+// TestListenersThatThisProcessDoesNotKnow looks at a mux as a standby does: listeners have claims, and this process knows
+// nothing else of them.
 func TestListenersThatThisProcessDoesNotKnow(t *testing.T) {
 	text, err := os.ReadFile("testdata/listeners-beside-channels.yaml")
 	if err != nil {
@@ -153,7 +154,7 @@ func TestListenersThatThisProcessDoesNotKnow(t *testing.T) {
 	}
 }
 
-// listen adds a listener. It asks for its number unless its status refuses it for another reason than the number.
+// listen adds a listener. The listener asks for its number unless its status refuses it for another reason than the number.
 func (s *story) listen(l *claimants.Listener) {
 	s.seen.Listeners = append(s.seen.Listeners, *l)
 	if len(l.Conditions) > 0 && l.Conditions[0].Status == metav1.ConditionFalse && l.Conditions[0].Reason != "PortUnavailable" {
@@ -249,7 +250,7 @@ func without(conditions []metav1.Condition, kind string) []metav1.Condition {
 	return rest
 }
 
-// carry carries slices as the backends controller does.
+// carry carries slices as the backends line does.
 func (s *story) carry() {
 	w := &s.seen.World
 	for i := range w.Channels {

@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
-// Topology lists the routes of traffic: from addresses and public ports to backends.
+// Topology lists the paths of traffic: from addresses and public ports to backends.
 type Topology struct {
 	Schema string        `json:"schema"`
 	Muxes  []MuxTopology `json:"muxes"`
@@ -75,7 +75,7 @@ func TopologyOf(s *sight.Sight) MuxTopology {
 
 func backendsBehind(s *sight.Sight, claim *plan.Claim) []Backend {
 	list, carried, name := []Backend{}, s.Carried[claim.Owner.Channel], claim.MuxName
-	if s.Unread.Carried != "" { // those that the channel has are what the mux ought to have
+	if s.Unread.Carried != "" { // the mux should have the same backends as the channel's own slices
 		carried, name = s.Sources[claim.Owner.Channel], claim.Owner.Name
 	}
 	for _, slice := range carried {

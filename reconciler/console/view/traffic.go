@@ -26,7 +26,7 @@ type PortTraffic struct {
 	// Channel is namespace/name, and Port its port; both are empty for a port of the mux's own.
 	Channel string `json:"channel,omitempty"`
 	Port    string `json:"port,omitempty"`
-	// Total is since each gateway carries the port.
+	// Total is the count since each gateway began to carry the port.
 	Total     Amounts `json:"total"`
 	PerSecond Rates   `json:"perSecond"`
 }
@@ -50,7 +50,8 @@ type Rates struct {
 	Bytes       float64 `json:"bytes"`
 }
 
-// TrafficOf returns what gateways tell of a mux, those with the most bytes a second first. Each gateway tells of its busiest ports alone.
+// TrafficOf returns the traffic that gateways counted for the ports of a mux, sorted by bytes a second, the most first. Each gateway
+// reports only its busiest ports.
 func TrafficOf(s *sight.Sight, gateways []lease.Gateway) []PortTraffic {
 	lines := []PortTraffic{}
 	if s.World.Mux == nil {
