@@ -36,7 +36,8 @@ func (r *reader) rebuilt() []Claim {
 //	the original's           as the ledger says, and claims for ports on the mux that the ledger lacks
 //	good, the mux lost its   the same: nobody can tell whether the ledger is an old backup
 //	generation
-//	lost or emptied          rebuilt from the mux, our slices, and the channels' ports annotations
+//	lost or emptied          rebuilt from the last good ledger, if this process remembers one, from the mux, our slices, and the channels'
+//	                         ports annotations
 //	edited                   rebuilt, and the ledger's claims that the mux doesn't contradict
 //	none yet (a new mux)     rebuilt, which finds nothing
 //	unusable                 frozen, with the last good ledger, or else rebuilt from the mux
@@ -62,7 +63,11 @@ func readClaims(p *pass) {
 	case read.Condition == Good && !lost: // the original's, or the mux has no generation to compare with
 		r.adopt(explainPorts(p, was.ledger.Claims))
 	default: // edited, lost, emptied, or not there yet
-		r.adopt(rebuild(p, was.ledger.Claims, true))
+		known := was.ledger.Claims
+		if lost && r.m.LastGood != nil {
+			known = r.m.LastGood.Claims
+		}
+		r.adopt(rebuild(p, known, true))
 		was.renew = len(r.claims) > 0 || r.w.Mux.Generation > 0 || was.ledger.Generation > 0
 		if was.renew {
 			was.mend = textRebuilt(read, r.w.Keys.Ledger)

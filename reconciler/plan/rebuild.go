@@ -8,24 +8,25 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// rebuild derives the claims if the ledger is lost or was edited. It starts from the ports on the mux. Their owners follow from their names, from
-// the slices that we wrote under those names, or from channels' ports annotations, if the channels may ask for the numbers. Then it adds the
-// claims of an edited ledger that no port on the mux contradicts. Last, with annotations and without an edited ledger, it adds numbers that only
-// ports annotations have: the mux may have been created again.
-func rebuild(p *pass, edited []Claim, annotations bool) []Claim {
+// rebuild derives the claims if the ledger is lost or was edited. known are the claims of the edited ledger, or of the last good ledger that this
+// process remembers. rebuild starts from the ports on the mux. Their owners follow from the known claims, from their names, from the slices that we
+// wrote under those names, or from channels' ports annotations, if the channels may ask for the numbers. Then it adds the known claims that no port
+// on the mux contradicts. Last, with annotations and without known claims, it adds numbers that only ports annotations have: the mux may have been
+// created again.
+func rebuild(p *pass, known []Claim, annotations bool) []Claim {
 	r := newRebuilding(p)
-	for _, claim := range edited {
+	for _, claim := range known {
 		if claim.held() {
-			r.edited[nameOf(&claim)] = claim
+			r.known[nameOf(&claim)] = claim
 		}
 	}
 	r.explain()
-	for _, claim := range edited {
+	for _, claim := range known {
 		if !r.unexplained[claim.Slot()] {
 			r.take(claim)
 		}
 	}
-	if annotations && len(edited) == 0 {
+	if annotations && len(known) == 0 {
 		r.takeAnnotations()
 	}
 	slices.SortFunc(r.found, compareClaims)
@@ -44,7 +45,7 @@ func explainPorts(p *pass, known []Claim) []Claim {
 
 type rebuilding struct {
 	*pass
-	edited         map[string]Claim                // claims in force, by their name on the mux
+	known          map[string]Claim                // known claims in force, by their name on the mux
 	derived        map[string][]portOf             // channels' ports, by both derived names
 	second         map[string][]portOf             // channels' ports, by the name that they get where the derived one is taken
 	annotated      map[Slot][]portOf               // channels' ports, by the first number in their ports annotation, if they may ask for it
@@ -69,7 +70,7 @@ func (o portOf) id() PortID { return PortID{o.channel.Key, o.port.Name, o.port.P
 
 func newRebuilding(p *pass) *rebuilding {
 	r := &rebuilding{
-		pass: p, edited: map[string]Claim{}, derived: map[string][]portOf{}, second: map[string][]portOf{}, annotated: map[Slot][]portOf{}, annotatedNames: map[string]types.NamespacedName{},
+		pass: p, known: map[string]Claim{}, derived: map[string][]portOf{}, second: map[string][]portOf{}, annotated: map[Slot][]portOf{}, annotatedNames: map[string]types.NamespacedName{},
 		owners: map[PortID]bool{}, foundNames: map[string]bool{}, unexplained: map[Slot]bool{},
 		byNamespace: map[string]int{},
 	}
@@ -124,7 +125,7 @@ func (r *rebuilding) isTaken(numbers Span) bool {
 	return false
 }
 
-// explain claims the ports on the mux. A port goes to the owner that an edited ledger has for its name, if there is such a ledger. For other
+// explain claims the ports on the mux. A port goes to the owner that the known claims have for its name, if they have one. For other
 // ports, explain looks for the owner in four ways, in this order: by the second derived name, by the first, by our slices, by ports annotations.
 // The second name is what a port gets if the first is taken. Example: port http is renamed to web, and keeps its name on the mux, which is the
 // first name of http. A new port http then gets the second name of http. So if the second name is on the mux, the first name is web's.
@@ -135,7 +136,7 @@ func (r *rebuilding) explain() {
 			if r.isTaken(port.numbers) {
 				continue
 			}
-			if claim, edited := r.edited[port.name]; edited && claim.Owner.Protocol == port.numbers.Protocol {
+			if claim, is := r.known[port.name]; is && claim.Owner.Protocol == port.numbers.Protocol {
 				claim.Public, claim.Last = port.numbers.First, port.numbers.end()
 				r.take(claim)
 				continue

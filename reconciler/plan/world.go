@@ -38,7 +38,7 @@ type World struct {
 
 // Memory is what the process remembers of a mux between passes. A pass works without it.
 type Memory struct {
-	// LastGood is the ledger that was last in force. A frozen mux goes on with it.
+	// LastGood is the ledger that was last in force. A frozen mux goes on with it, and a lost ledger is rebuilt from it.
 	LastGood *Ledger
 	// Refused are channels whose ports the API server refused.
 	Refused map[types.NamespacedName]PatchRefusal

@@ -49,6 +49,8 @@ type ledgerDoc struct {
 	Why   string `json:"why"`
 	// Do is an action on the present ledger: save, restore, edit, empty, unlabel, or lose.
 	Do string `json:"do"`
+	// Remembered is true if the process that led before still leads when the ledger is lost or emptied. Otherwise a process leads that never read it.
+	Remembered bool `json:"remembered"`
 }
 
 // worldDoc is a document of kind World.
@@ -263,12 +265,16 @@ func (c *cluster) enactLedger(t testing.TB, l ledgerDoc) {
 	case "empty":
 		c.ledger.Claims, c.ledger.Hostnames = nil, nil
 		c.condition = plan.Edited
-		return
 	case "lose":
 		c.ledger = nil
-		return
 	case "unlabel":
 		c.unlabelled = true
+		return
+	}
+	if l.Do == "empty" || l.Do == "lose" {
+		if !l.Remembered {
+			c.lastGood = nil
+		}
 		return
 	}
 	found := map[string]plan.LedgerState{
