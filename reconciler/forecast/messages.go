@@ -28,7 +28,7 @@ func textHiddenHolder(port string, slot plan.Slot) string {
 }
 
 func textHiddenNamespaces(mux types.NamespacedName, namespace string) string {
-	return fmt.Sprintf("namespace %s may not attach to the mux %s: ask the mux's owner, or use another", namespace, mux)
+	return fmt.Sprintf("namespace %s may not attach to the mux %s: ask the mux's owner, or use another mux", namespace, mux)
 }
 
 func textNearlyFull(mux *plan.ObservedMux, left int) string {

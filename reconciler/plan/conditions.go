@@ -90,6 +90,8 @@ func (t *telling) programmedCondition(c *channel) metav1.Condition {
 		return condition(kind, false, MuxPatchRefused, textLeftOff(t.lacks(c), t.w.Key, t.m.Refused[c.Key].Words))
 	case t.isContested(c):
 		return condition(kind, false, Contested, textMissesPorts(t.w.Key, t.m.ContestedUntil))
+	case c.showsAddress && len(t.w.Mux.Address) > 0 && !c.accepted && c.lacksNumbers():
+		return condition(kind, true, Programmed, t.said.someProgrammed)
 	case c.showsAddress && len(t.w.Mux.Address) > 0:
 		return condition(kind, true, Programmed, t.said.programmed)
 	case c.showsAddress:

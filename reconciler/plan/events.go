@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -97,8 +98,9 @@ func (e *edges) record(c *channel, live *metav1.Condition) {
 	had := live != nil && live.Status == metav1.ConditionTrue
 	has := c.showsAddress && c.Backends == Backed && c.RefusedSlices == ""
 	wiped := len(c.Conditions) == 0 && c.PortsNote != "" // another writer emptied its status: no backend came or went
+	isNew := live == nil && !claimants.IsService(c.Key)  // a process that has just started doesn't know what a listener had
 	switch {
-	case wiped:
+	case wiped, isNew:
 		e.others = e.others || has
 	case c.deferred || c.Backends == Unknown || c.Backends == NotCarried && !had:
 		e.others = e.others || had

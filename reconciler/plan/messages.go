@@ -23,8 +23,8 @@ func textMuxDeleting(mux types.NamespacedName) string {
 }
 
 func textUnserved(mux types.NamespacedName, by Server) string {
-	return fmt.Sprintf("%sin %s alone, and the mux %s isn't there: create the Service again under a mux that is, or have that "+
-		"reconciler serve namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
+	return fmt.Sprintf("%sin %s alone, not the mux %s: create the Service again under a mux that it serves, or have it "+
+		"serve namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
 		textServer(by), listed(by.Namespaces, ", "), mux, mux.Namespace)
 }
 
@@ -46,12 +46,13 @@ func textServer(by Server) string {
 }
 
 // sayings are the messages that nearly all channels get. They are formatted once.
-type sayings struct{ accepted, programmed, addressPending string }
+type sayings struct{ accepted, programmed, someProgrammed, addressPending string }
 
 func sayingsOf(mux types.NamespacedName) sayings {
 	return sayings{
 		accepted:       fmt.Sprintf("all ports have a number on the mux %s", mux),
 		programmed:     fmt.Sprintf("all ports are on the mux %s, which has an address", mux),
+		someProgrammed: fmt.Sprintf("all ports that have a number are on the mux %s, which has an address", mux),
 		addressPending: fmt.Sprintf("all ports are on the mux %s, which has no address from its provider yet", mux),
 	}
 }
@@ -95,7 +96,7 @@ func textDisabled(c *channel, key string, holds bool) string {
 	case !claimants.IsService(c.Key): // a ListenerSet may still get a route's number
 		return fmt.Sprintf("withdrawn because of %s; no other route gets its number", key)
 	}
-	return fmt.Sprintf("withdrawn because of %s; its numbers are held", key)
+	return fmt.Sprintf("withdrawn because of %s; its numbers are held: without the annotation it comes back with them", key)
 }
 
 func textEdges(gained, lost []string) string {

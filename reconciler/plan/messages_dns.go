@@ -7,7 +7,7 @@ import (
 )
 
 func textHostnameNotAllowed(name string, mux *ObservedMux) string {
-	return fmt.Sprintf("%s isn't gathered: the mux %s allows %s: take a name of those, or ask its owner", name, mux.Key,
+	return fmt.Sprintf("%s isn't gathered: the mux %s allows %s: take one of these names, or ask its owner", name, mux.Key,
 		mux.Hostnames.Brief())
 }
 
@@ -20,7 +20,7 @@ func textDirect(key, name string, mux *ObservedMux) string {
 		return fmt.Sprintf("%s: it lists more than the %d names that can be judged, and the mux %s allows %s: list fewer, or use "+
 			"external-dns-hostname", key, validation.MaxHostnames, mux.Key, mux.Hostnames.Brief())
 	}
-	return fmt.Sprintf("%s: external-dns would publish %s, and the mux %s allows %s: take a name of those, or ask its owner", key,
+	return fmt.Sprintf("%s: external-dns would publish %s, and the mux %s allows %s: take one of these names, or ask its owner", key,
 		name, mux.Key, mux.Hostnames.Brief())
 }
 

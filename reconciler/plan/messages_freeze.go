@@ -15,16 +15,16 @@ func textPaused(key string) string {
 }
 
 func textWaiting(mux types.NamespacedName, freeze *Freeze) string {
-	return fmt.Sprintf("nothing is decided for the mux %s until this is mended: %s", mux, freeze.Message)
+	return fmt.Sprintf("nothing is decided for the mux %s at present: %s", mux, freeze.Message)
 }
 
 func textEditWaits(mux types.NamespacedName, freeze *Freeze) string {
-	return fmt.Sprintf("it has what it had before its change, as nothing is decided for the mux %s until this is mended: %s", mux,
+	return fmt.Sprintf("it has what it had before its change, as nothing is decided for the mux %s at present: %s", mux,
 		freeze.Message)
 }
 
 func textContested(until time.Time) string {
-	return fmt.Sprintf("another writer keeps changing it back; managedFields of the Service name it. Next correction at %s", textUntil(until))
+	return fmt.Sprintf("another writer keeps changing the mux back; managedFields of the Service name that writer. The next correction is at %s", textUntil(until))
 }
 
 func textMissesPorts(mux types.NamespacedName, until time.Time) string {

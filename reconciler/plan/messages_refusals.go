@@ -15,7 +15,7 @@ import (
 // These are the messages to channels that are refused.
 
 func textNamespace(mux *ObservedMux, namespace string) string {
-	return fmt.Sprintf("namespace %s may not attach to the mux %s, which allows %s: ask the mux's owner, or use another",
+	return fmt.Sprintf("namespace %s may not attach to the mux %s, which allows %s: ask the mux's owner, or use another mux",
 		namespace, mux.Key, mux.Namespaces.Brief())
 }
 
@@ -92,7 +92,7 @@ func textOneProtocol(mux *ObservedMux, inUse, asked corev1.Protocol) string {
 
 func textPlaceholderProtocol(mux *ObservedMux, asked corev1.Protocol, key string) string {
 	return fmt.Sprintf("all ports of the mux %s must have one protocol, and its placeholder has TCP, not %s: set %s to remove "+
-		"on the mux, or use another", mux.Key, asked, key)
+		"on the mux, or use another mux", mux.Key, asked, key)
 }
 
 func textNotExplicit(port string, slot Slot, mux *ObservedMux, mayAskAuto bool) string {
@@ -149,7 +149,7 @@ func textListenerWayOut(near int32) string {
 func textOtherRange() string { return "ask for a range whose numbers are free" }
 
 func textPortRange(port *validation.ChannelPort, mux types.NamespacedName) string {
-	return fmt.Sprintf("port %q asks for %s, and the mux %s has no ranges: ask for one number, or use a mux on gateways", port.Name, port.Request, mux)
+	return fmt.Sprintf("port %q asks for %s, and the mux %s can't carry ranges: ask for one number, or use a mux on gateways", port.Name, port.Request, mux)
 }
 
 func textNoRange(port string, mux *ObservedMux, key string) string {
@@ -168,8 +168,8 @@ func textOutOfRange(claim *Claim, mux *ObservedMux) string {
 		allowed = mux.Explicit
 	}
 	if allowed.Len() == 0 {
-		return fmt.Sprintf("port %q keeps %s though the mux has no range any more; a new one comes when the channel is "+
-			"created again", claim.Owner.Name, claim.Slot())
+		return fmt.Sprintf("port %q keeps %s though the mux has no range any more; created again, the channel would be refused: "+
+			"ask for a number", claim.Owner.Name, claim.Slot())
 	}
 	if claim.Source == Static {
 		return fmt.Sprintf("port %q keeps %s, which is outside of %s now; created again, the channel would be refused: ask for a number of "+

@@ -121,6 +121,11 @@ func (p *pass) wasShown(claim *Claim) bool {
 	})
 }
 
+// lacksNumbers is true if one of the channel's ports has no number.
+func (c *channel) lacksNumbers() bool {
+	return slices.ContainsFunc(c.Ports, func(port validation.ChannelPort) bool { return c.claimOf(&port) == nil })
+}
+
 func (c *channel) hasPort(name string) bool {
 	return slices.ContainsFunc(c.Ports, func(port validation.ChannelPort) bool { return port.Name == name })
 }

@@ -60,8 +60,8 @@ func TestUnserved(t *testing.T) {
 			if patch == nil {
 				return
 			}
-			const message = "the reconciler svc-mux/lease serves muxes in infra, svc-mux alone, and the mux edge/mux isn't there: " +
-				"create the Service again under a mux that is, or have that reconciler serve namespace edge too " +
+			const message = "the reconciler svc-mux/lease serves muxes in infra, svc-mux alone, not the mux edge/mux: " +
+				"create the Service again under a mux that it serves, or have it serve namespace edge too " +
 				"(rbac.muxNamespaces of the chart, --mux-namespaces)"
 			if diff := cmp.Diff(message, patch.Conditions[0].Message); diff != "" {
 				t.Error(diff)

@@ -81,6 +81,8 @@ func (c *Chain) claim(verdict *plan.Verdict, shown *Channel) bool {
 	case len(has) == 0, shown.State == channelRefused: // a refused channel may still have numbers, without ports on the mux
 		c.bad("claim", verdict.Message, string(verdict.Reason), "")
 		return false
+	case verdict.Reason == plan.Disabled:
+		c.warn("claim", verdict.Message, string(verdict.Reason), "until then it keeps its numbers: "+strings.Join(has, ", "))
 	case !verdict.Accepted:
 		c.warn("claim", verdict.Message, string(verdict.Reason), "until then it keeps its ports: "+strings.Join(has, ", "))
 	case len(hasnt) > 0:

@@ -99,7 +99,7 @@ func channelsForeseen(t *testing.T, w world) {
 	}, "apply", "--dry-run=server", "-f", "-")
 	expectWarnings(t, w, manifest("default", "web", "edge", "http:80"), []string{
 		"it will get no port: namespace default may not attach to the mux svc-mux/edge, which allows team-v," + team +
-			": ask the mux's owner, or use another",
+			": ask the mux's owner, or use another mux",
 	}, "apply", "--dry-run=server", "-f", "-")
 	expectWarnings(t, w, manifest(team, "lost", "nowhere", "http:80"), []string{
 		missing,
@@ -214,7 +214,7 @@ spec:
 		`("listener mail"): ask for auto, or ask for another number such as 9001`}, dryRun...)
 	expectWarnings(t, w, route(team, "auto"), nil, dryRun...)
 	expectWarnings(t, w, route("team-v", "auto"), []string{"it will get no port: namespace team-v may not attach to the mux " + gateway +
-		": ask the mux's owner, or use another"}, dryRun...)
+		": ask the mux's owner, or use another mux"}, dryRun...)
 	expectWarnings(t, w, strings.Replace(route(team, "auto"), "/front", "/none", 1), []string{"it will get no port: there is no Gateway " + namespace +
 		"/none: create it, or name another one in the annotation gateway"}, dryRun...)
 	hook.stop(t) // a watch is in the log once it has ended
