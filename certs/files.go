@@ -206,7 +206,7 @@ func (f *Files) noteFailure(err error) {
 		zap.String("keyFile", f.options.KeyFile), zap.String("meanwhile", meanwhile), zap.Error(err))
 }
 
-// noteRecovery clears the failure of an earlier read: the files hold the served pair.
+// noteRecovery clears an earlier failure. It is called when the files hold the pair that is already served.
 func (f *Files) noteRecovery() {
 	if f.failure.Swap(nil) != nil {
 		f.log.Info("serving certificate: the files are good again", zap.String("file", f.options.CertFile))

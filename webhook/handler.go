@@ -67,7 +67,8 @@ func (h *handler) write(w http.ResponseWriter, answer Answer) {
 }
 
 // logDenial logs a denial: the only line of a request at level info. It leaves values out, because an annotation may
-// hold a secret. The user is the one that the sender names; from is the sender's address.
+// hold a secret. The user comes from the request's body, so a sender that is no API server can
+// make it up; from is the address of the connection.
 func (h *handler) logDenial(req *admissionv1.AdmissionRequest, answer Answer, from string) {
 	h.log.Info("denied",
 		zap.String("operation", string(req.Operation)), zap.String("kind", answer.Kind),

@@ -18,7 +18,7 @@ import (
 const (
 	// listTimeout limits one list request. If the API server doesn't answer in time, Object reports an error.
 	listTimeout = 5 * time.Second
-	// watchSeconds limits one watch. A connection that died silently is noticed after this time at the latest.
+	// watchSeconds is after how long the API server ends a watch. Object then lists again. client-go's pings notice a dead connection.
 	watchSeconds = 300
 	// listPause is the least time between two lists.
 	listPause = 2 * time.Second

@@ -86,7 +86,8 @@ func (c *traffic) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// sample returns the traffic of the busiest ports, in all and since the last call. At the first call, and without counts, it returns nil.
+// sample returns, for each of the busiest ports, its total traffic and its traffic since the last call. It returns nil at the first call, and if
+// the counts can't be read or no tables are applied yet.
 func (c *traffic) sample(now time.Time) *lease.Traffic {
 	counts, err := c.read()
 	carried := c.carried.Load()

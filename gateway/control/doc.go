@@ -6,7 +6,7 @@
 //	apply     hide addresses, write claims, show addresses and conditions, emit Events
 //
 // One pass looks at all pools: no address may be in the claims of two of them. A pass reads everything again. The controller remembers only
-// what no read tells, such as since when a mux is missing, and which deletions a watch told. So a controller that is killed after any
+// what it can't read again, such as since when a mux is missing, and which deletions its watch has reported. So a controller that is killed after any
 // write, or that replaces another one, goes on with the next pass. Every write carries the version that it was decided from, and fails on a
 // conflict.
 package control

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Shelf has objects by kind and name. It is an API server, or a cache.
+// Shelf stores objects by kind and name. Tests use it as a fake API server or a fake cache.
 type Shelf struct {
 	Objects map[string]map[types.NamespacedName]client.Object
 	indexes map[string]client.IndexerFunc // by kind and field

@@ -41,8 +41,8 @@ type made struct {
 	again   time.Duration   // after it, a postponed correction is due
 }
 
-// ensureMux creates the Service that is a Gateway's mux, or corrects its labels and annotations; its ports belong to the line of muxes. A mux that
-// can't be corrected stays.
+// ensureMux creates the Service that is a Gateway's mux, or corrects its labels and annotations. The mux line writes its ports. If a correction is
+// refused, the mux stays as it is.
 func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *template) (made, error) {
 	want, refused := read.MuxService(l.Language, o.Gateway, &template.Template)
 	refused = cmp.Or(template.refused, refused)

@@ -17,7 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// whose says whose a Gateway is.
+// whose says whether this process serves a Gateway, and if not, why.
 type whose uint8
 
 const (

@@ -19,9 +19,8 @@ import (
 
 // publish writes the statuses that differ, and sends Events about the changes. If a write fails, publish goes on with the other statuses.
 //
-// It stops after l.WritesOfAPass writes, those of routes before those of ListenerSets, and returns when to write more. In a burst of new routes,
-// objects change faster than statuses are written. The next pass knows more, so it writes the rest once, where this one would write it again and
-// again. A write that fails doesn't count: a namespace whose routes can't be written must not keep other namespaces waiting.
+// It starts no new write after l.WritesOfAPass writes, and returns when to write more. The Gateway comes first, then routes, then ListenerSets. In a
+// burst of new routes, a status is outdated as soon as it is written: a later pass writes the rest from newer objects. A write that fails doesn't count: a namespace whose routes can't be written must not keep other namespaces waiting.
 func (l *serving) publish(ctx context.Context, given *status.Given) (again time.Duration, err error) {
 	var written atomic.Int64
 	var more atomic.Bool

@@ -28,7 +28,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Feature is a feature of the Gateway API.
+// Feature is a set of controllers that needs some kinds of the Gateway API.
 type Feature interface {
 	// Name says in the log what the feature does.
 	Name() string

@@ -29,7 +29,7 @@ import (
 type Options struct {
 	Line    *mux.Line
 	Carried backends.Drained
-	// Patience limits how long passes fail without progress.
+	// Patience is how long passes may fail without progress. After that, Run returns an error.
 	Patience time.Duration
 	// Pause is the time between two passes. It lets the cache catch up with the last writes of others.
 	Pause time.Duration

@@ -22,7 +22,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// strays are Services that once were channels, by name. told is true for those that still show it.
+// strays is a fake API server with Services that were channels before. told is true for a Service that still has our condition.
 type strays struct {
 	client.Client
 	keys   validation.Keys

@@ -74,7 +74,7 @@ func (o *Outlook) asksNothingNew(before, after *plan.ObservedChannel, was, now *
 	return len(fresh.Ports) == 0 || !o.try(&fresh).IsRefused
 }
 
-// notAskedBefore returns the ports that ask for a number that no port asked for before, or for one more picked number.
+// notAskedBefore returns the ports whose request is new: no port asked for the number before, or fewer ports asked for auto.
 func notAskedBefore(before, after *plan.ObservedChannel) []validation.ChannelPort {
 	asked := map[plan.Span]int{}
 	for i := range before.Ports {

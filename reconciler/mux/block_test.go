@@ -113,14 +113,12 @@ func TestForbiddenLedgerFreezesTheMux(t *testing.T) {
 	}
 }
 
-// emptyCache is an empty cache.
 type emptyCache struct{ client.Reader }
 
 func (emptyCache) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return apierrors.NewNotFound(corev1.Resource("configmaps"), "claims")
 }
 
-// busyServer is a busy API server.
 type busyServer struct{ answering }
 
 func (busyServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {

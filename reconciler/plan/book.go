@@ -21,7 +21,7 @@ type book struct {
 	leaving  map[Slot]bool     // numbers without a claim that this pass takes off the mux
 	taken    map[corev1.Protocol]*numberSet
 	wished   map[corev1.Protocol]*numberSet // numbers that newcomers ask for: auto doesn't pick them until retryRefused
-	// inUse counts the numbers of claims in force and of foreign ports.
+	// inUse counts the numbers of held claims and of foreign ports.
 	inUse    int
 	inUseBy  map[string]int // by namespace, without foreign ports
 	carrying map[corev1.Protocol]int
@@ -63,7 +63,7 @@ func (b *book) add(claim *Claim) {
 		b.holders.set(slot, claim)
 		b.taken[slot.Protocol].add(slot.Number)
 	}
-	// While a port moves, its old and its new claim have the same name on the mux. The name belongs to the claim in force.
+	// While a port moves, its old and its new claim have the same name on the mux. The name belongs to the held claim.
 	if other := b.names[claim.MuxName]; other == nil || !other.held() {
 		b.names[claim.MuxName] = claim
 	}
@@ -115,7 +115,7 @@ func (b *book) set(claim *Claim, state State) {
 	b.count(claim, +1)
 }
 
-// release makes claims in force Releasing. Their numbers are free once they are off the mux and out of the ledger.
+// release makes held claims Releasing. Their numbers are free once they are off the mux and out of the ledger.
 func (b *book) release(claims ...*Claim) {
 	for _, claim := range claims {
 		if claim.held() {
@@ -124,7 +124,7 @@ func (b *book) release(claims ...*Claim) {
 	}
 }
 
-// count adds a claim in force to the counters if n is 1, and takes it off if n is -1. In inUse, a range counts as many ports as it has numbers.
+// count adds a held claim to the counters if n is 1, and takes it off if n is -1. In inUse, a range counts as many ports as it has numbers.
 func (b *book) count(claim *Claim, n int) {
 	if !claim.held() {
 		return

@@ -65,7 +65,7 @@ func (k *keeping) compare(c *channel, matched map[*Claim]bool) *edit {
 // manyPorts is the largest number of claims that claimOf searches one by one.
 const manyPorts = 8
 
-// claimOf returns the claim in force of a port; nil if the port has none.
+// claimOf returns the held claim of a port; nil if the port has none.
 func (c *channel) claimOf(port *validation.ChannelPort) *Claim {
 	id := PortID{c.Key, port.Name, port.Protocol}
 	if len(c.claims) <= manyPorts {

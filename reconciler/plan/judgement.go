@@ -89,7 +89,7 @@ func (j Judgement) isBlockedByPick(no *refusal) bool {
 	return holder != nil && holder.Source == Auto && !j.onMux.has(holder)
 }
 
-// Claims returns the claims in force whose ports are on the mux, and those whose ports are about to come there.
+// Claims returns the held claims whose ports are on the mux, and those whose ports are about to come there.
 func (j Judgement) Claims() (onMux, coming []Claim) {
 	for _, claim := range j.claims {
 		switch {
@@ -103,7 +103,7 @@ func (j Judgement) Claims() (onMux, coming []Claim) {
 	return onMux, coming
 }
 
-// ClaimsOf returns the claims in force of a channel.
+// ClaimsOf returns the held claims of a channel.
 func (j Judgement) ClaimsOf(key types.NamespacedName) []Claim {
 	var claims []Claim
 	for _, claim := range j.claimsOf(key) {

@@ -8,7 +8,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// isMissing is true for a claim in force whose port isn't on the mux.
+// isMissing is true for a held claim whose port isn't on the mux.
 func (p *pass) isMissing(claim *Claim) bool { return claim.held() && !p.onMux.has(claim) }
 
 // isReturning is true for a channel whose owner enables it again or removes its source ranges, also while its return is postponed.

@@ -72,7 +72,7 @@ func newPass(w *World, m *Memory) *pass {
 	return p
 }
 
-// hasNumbers is true if the channel has a claim in force.
+// hasNumbers is true if the channel has a held claim.
 func (c *channel) hasNumbers() bool { return slices.ContainsFunc(c.claims, (*Claim).held) }
 
 // lookAgain asks for another pass at the given time, unless an earlier one is due.
@@ -107,7 +107,7 @@ func (p *pass) belongsOnMux(claim *Claim) bool {
 	return !no.Withheld || p.onMux.has(claim) || !slices.Contains(no.Slots, claim.Slot())
 }
 
-// isStuck is true if the channel's address couldn't be taken off, and no claim in force keeps a port of the channel on the mux.
+// isStuck is true if the channel's address couldn't be taken off, and no held claim keeps a port of the channel on the mux.
 func (p *pass) isStuck(key types.NamespacedName) bool {
 	return p.m.Stuck[key] && !slices.ContainsFunc(p.claimsOf(key), func(c *Claim) bool { return c.held() && p.belongsOnMux(c) })
 }

@@ -45,7 +45,7 @@ func explainPorts(p *pass, known []Claim) []Claim {
 
 type rebuilding struct {
 	*pass
-	known          map[string]Claim                // known claims in force, by their name on the mux
+	known          map[string]Claim                // known held claims, by their name on the mux
 	derived        map[string][]portOf             // channels' ports, by both derived names
 	second         map[string][]portOf             // channels' ports, by the name that they get where the derived one is taken
 	annotated      map[Slot][]portOf               // channels' ports, by the first number in their ports annotation, if they may ask for it
@@ -100,7 +100,7 @@ func nameOf(claim *Claim) string {
 	return claim.MuxName
 }
 
-// take adds a claim unless one of its numbers is taken. For a claim in force, its owner and its name must be free, too.
+// take adds a claim unless one of its numbers is taken. For a held claim, its owner and its name must be free, too.
 func (r *rebuilding) take(claim Claim) {
 	if r.isTaken(claim.Span()) || claim.held() && (r.owners[claim.Owner] || claim.MuxName != "" && r.foundNames[claim.MuxName]) {
 		return

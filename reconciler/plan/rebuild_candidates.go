@@ -61,8 +61,8 @@ func (o portOf) says(number int32) bool {
 	return slices.ContainsFunc(o.channel.Recorded, func(m validation.PortMapping) bool { return m.Name == o.port.Name && m.Public == number })
 }
 
-// named returns the channel ports whose derived name the port on the mux has. A tenant can make a short name collide. But a tenant can't fake our
-// slices: if they carry a channel under the name, only that channel's ports count.
+// named returns the channel ports whose derived name is the name of this port on the mux. There may be several, because a tenant can make two short
+// names equal. If one of our slices records a channel for the name, only that channel's ports count: a tenant can't forge our slices.
 func (r *rebuilding) named(port muxPort) []portOf {
 	of := r.derived[port.name]
 	if channel, recorded := r.w.Records[port.name]; recorded {

@@ -20,8 +20,8 @@ const cleanupTimeout = 5 * time.Second
 const cleanupRetry = 200 * time.Millisecond
 
 // cleanUpWithNamespace deletes the webhook's configuration if the process ends because its namespace is being deleted.
-// The configuration is in no namespace, so it would stay. Its webhook is gone, so it would have every change of a mux
-// or channel refused. Helm's release record, with which helm could remove it, is deleted with the namespace. Pods are
+// The configuration is in no namespace, so it would stay, and without the webhook's pods API servers would refuse every
+// change of a mux or channel. helm can't remove it, because its release record is deleted with the namespace. Pods are
 // deleted first, so the process still has its rights.
 func (p Process) cleanUpWithNamespace(ctx context.Context, set kubernetes.Interface, log logr.Logger) {
 	if p.Options.WebhookConfiguration == "" || p.dry() {

@@ -24,7 +24,7 @@ const (
 
 	// Of Events only.
 	AddressReclaimed = "AddressReclaimed" // an address is hidden, because another mux has it
-	CarriedByAnother = "CarriedByAnother" // another gateway answers for the addresses
+	CarriedByAnother = "CarriedByAnother" // the addresses moved to another gateway of the pool
 
 	// Of alarms.
 	GatewayStale      = "GatewayStale"      // the Lease wasn't renewed in time

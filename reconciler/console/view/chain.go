@@ -82,7 +82,7 @@ type Question struct {
 	Muxes []types.NamespacedName
 }
 
-// Why returns the chain of a Service.
+// Why explains, link by link, how a Service is reached through its mux, or which link is broken.
 func Why(q *Question) Chain {
 	c := Chain{Schema: Schema, Namespace: q.Key.Namespace, Name: q.Key.Name, Kind: "absent", Links: []Link{}}
 	if q.Service == nil {

@@ -172,7 +172,7 @@ func (s cases) twelveHundred(t *testing.T) {
 	s.awaitCarried(t, mux, "20000/TCP 8080: "+strings.Join(all[:1000], " "), "20000/TCP 8080: "+strings.Join(all[1001:], " "))
 }
 
-// mirrored uses a legacy Endpoints object of a channel, for which Kubernetes writes slices.
+// mirrored writes an Endpoints object for a channel without a selector. Kubernetes mirrors it to EndpointSlices, and the mux must carry these.
 func (s cases) mirrored(t *testing.T) {
 	mux := s.mux(t, "mirrored")
 	web := s.channel(t, "mirrored", "web", mux, selectorless)

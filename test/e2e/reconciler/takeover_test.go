@@ -241,7 +241,7 @@ func (e *estate) checkWayBack(t *testing.T) {
 	}
 }
 
-// asWritten returns what the original wrote under a key, or would have written, sorted by number.
+// asWritten returns the claims that the original would write under a key of the ledger, sorted by number.
 func (e *estate) asWritten(t *testing.T, key string) []map[string]any {
 	t.Helper()
 	text, err := json.Marshal(claimsOf(e)[key])
