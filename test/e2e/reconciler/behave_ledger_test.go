@@ -78,9 +78,16 @@ func (s cases) brokenThenDeleted(t *testing.T) {
 	s.awaitServed(t, late, "http:80->20000")
 }
 
-// lostLedger deletes or empties a ledger: it is written again, and no port moves.
+// lostLedger deletes or empties a ledger: it is written again, and no port moves. One port was renamed by an edit that was refused. It has no
+// backends, so only the reconciler's memory tells whose it is.
 func (s cases) lostLedger(t *testing.T) {
 	mux, web := s.allotted(t, "lost")
+	renamed := s.channel(t, "lost", "renamed", mux)
+	s.awaitServed(t, renamed, "http:80->20000")
+	s.update(t, renamed, func(svc *corev1.Service) {
+		svc.Spec.Ports[0].Name, svc.Annotations[prefix+"/external-ports"] = "web", "web:20001"
+	})
+	s.awaitShown(t, renamed, "web:80->20000", "False MuxPortConflict")
 	for _, lose := range []func(){
 		func() { s.deleteLedger(t, mux) },
 		func() { s.writeLedger(t, mux, nil) },
@@ -89,10 +96,11 @@ func (s cases) lostLedger(t *testing.T) {
 		},
 	} {
 		lose()
-		s.awaitClaims(t, mux, "20001/TCP lost/web http auto")
+		s.awaitClaims(t, mux, "20000/TCP lost/renamed web auto", "20001/TCP lost/web http auto")
 	}
 	s.awaitServed(t, web, "http:80->20001")
-	s.awaitPublic(t, mux, "20001/TCP")
+	s.awaitShown(t, renamed, "web:80->20000", "False MuxPortConflict")
+	s.awaitPublic(t, mux, "20000/TCP", "20001/TCP")
 	s.awaitCarried(t, mux, "20001/TCP 8080: 10.0.0.1")
 	s.awaitTold(t, mux, "MuxDriftCorrected ", "ledger")
 }
