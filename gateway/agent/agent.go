@@ -56,7 +56,7 @@ type Config struct {
 	Tables Tables
 	Seats  Seats
 	State  keep.Directory
-	// Before is the state that was saved before a restart; nil if there is none.
+	// Before is the state that was saved before a restart; nil without such a state.
 	Before *keep.State
 	// Prober is nil if backends aren't probed.
 	Prober Prober

@@ -140,7 +140,7 @@ func (a *Agent) setSeats(ctx context.Context, seats []want.Seat) error {
 	return nil
 }
 
-// fail records an error about the whole machine, or that there is none.
+// fail records an error about the whole machine. A nil error ends the former one.
 func (a *Agent) fail(err error) {
 	text := ""
 	if err != nil {

@@ -22,7 +22,7 @@ type traffic struct {
 	// carried says which mux has which address.
 	carried atomic.Pointer[map[netip.Addr]types.NamespacedName]
 
-	// sampled is when the counts were read last for the Lease, and last what they were then.
+	// sampled is the time of the last counts that went into the Lease, and last holds these counts.
 	sampled time.Time
 	last    map[table.Service]lease.Amounts
 }

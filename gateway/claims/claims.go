@@ -78,7 +78,7 @@ func (c Claims) Hold(mux Mux) Claims {
 	return c
 }
 
-// Release returns the claims after the grace of a mux's claim has begun. A grace that runs doesn't begin again.
+// Release returns the claims with a grace for a mux's claim. If the grace runs already, nothing changes.
 func (c Claims) Release(key types.NamespacedName, now time.Time) Claims {
 	at, found := c.index(key)
 	if !found || !c.Muxes[at].IsHeld() {

@@ -9,7 +9,7 @@
 //	spec.holderIdentity                        the agent's process, so that two agents under one name are noticed
 //	label <prefix>/pool                        the pool that the gateway belongs to
 //	other labels                               what a pool's selector can select gateways by
-//	annotation <prefix>/gateway-facts          what the machine is: node, zone, peer addresses, capacity, networks, version
+//	annotation <prefix>/gateway-facts          the machine: node, zone, peer addresses, capacity, networks, version
 //	annotation <prefix>/gateway-report         what the agent did: muxes programmed or refused, seats held, claims applied
 //	annotation <prefix>/gateway-traffic        what the busiest ports carried
 //
@@ -18,6 +18,6 @@
 //
 // A stale Lease is no proof that a gateway is dead: the API server may be away. So nothing here says that a gateway is gone.
 //
-// The package is pure and total. It limits the size of what it writes and reads. Read ignores fields that it doesn't know, since agents and
+// The package is pure and total. It limits the size of the texts that it writes and reads. Read ignores fields that it doesn't know, since agents and
 // the controller are upgraded one after another. A part that can't be read is missing from the result and named in Problems.
 package lease

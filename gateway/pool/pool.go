@@ -11,7 +11,7 @@ import (
 // Pool hands out addresses.
 type Pool interface {
 	// Ensure returns the addresses of a mux: those that it holds already, and new ones for families that it lacks. A *Refusal says
-	// why there is none.
+	// why the mux can't have one.
 	Ensure(ctx context.Context, request Request) ([]netip.Addr, error)
 	// Release gives back the addresses of a mux. It is no error if the mux has none.
 	Release(ctx context.Context, mux types.NamespacedName) error

@@ -66,7 +66,7 @@ func (a *admission) judgeNewcomer(c *channel) {
 	c.showsAddress = true
 }
 
-// shutsOutNewcomer refuses a newcomer for reasons other than numbers; nil if there is none. It comes before any number is looked at.
+// shutsOutNewcomer refuses a newcomer for a reason other than numbers; nil if no such reason exists. It runs before any number is looked at.
 func (a *admission) shutsOutNewcomer(c *channel) *refusal {
 	if no := a.shutsOut(c); no != nil {
 		return no

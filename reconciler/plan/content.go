@@ -2,7 +2,7 @@ package plan
 
 import "hash/fnv"
 
-// content holds the texts that identify what we write.
+// content holds the texts that identify one of our writes.
 type content []byte
 
 func contentOf(texts ...string) content { return content(nil).and(texts...) }

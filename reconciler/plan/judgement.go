@@ -24,7 +24,7 @@ func Judge(w World) Judgement {
 type Answer struct {
 	Reason  validation.Reason
 	Message string
-	// IsRefused is true if the channel doesn't get what it asks for, and won't with the next pass.
+	// IsRefused is true if the channel doesn't get the ports that it asks for, and won't get them with the next pass.
 	IsRefused  bool
 	IsAccepted bool
 	// IsAttached is true if the channel has ports on the mux.

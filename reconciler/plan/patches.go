@@ -48,7 +48,7 @@ type ChannelPatch struct {
 	// PortsNote is the new ports annotation, if SetNote is true. Empty removes it.
 	PortsNote string
 	SetNote   bool
-	// Leftovers has what is left of the original and must be removed.
+	// Leftovers are the fields of the original that must be removed.
 	Leftovers validation.Leftovers
 	Why       []string
 	Events    []Event

@@ -80,8 +80,8 @@ func (w *writing) port(claim *Claim) corev1.ServicePort {
 	return port
 }
 
-// predecessor returns the port on the mux that becomes a claim's port: the one with the claim's name, or else the one on its number; nil if there
-// is none.
+// predecessor returns the port on the mux that becomes a claim's port: the one with the claim's name, or else the one on its number; nil if the
+// mux has neither.
 func (w *writing) predecessor(claim *Claim) *corev1.ServicePort {
 	there := w.onMux.bySlot.at(claim.Slot())
 	if there != nil && there.Name == claim.MuxName {

@@ -30,7 +30,7 @@ func (r *rebuilding) muxPorts() []muxPort {
 }
 
 // fit returns the channel port, of several, that a port on the mux can be: the only one whose annotation has the number, or else the only one at
-// all; nil if there is none, or more than one.
+// all. It returns nil if no port fits, or if several do.
 func (r *rebuilding) fit(of []portOf, port muxPort) *portOf {
 	slot := port.slot()
 	var fit, annotated, told []portOf

@@ -85,7 +85,7 @@ func (t *telling) verdictOf(c *channel) Verdict {
 	return verdict
 }
 
-// lacks returns a claim whose port the API server refuses to put back on the mux; nil if there is none.
+// lacks returns a claim whose port the API server refuses to put back on the mux; nil if every port is there.
 func (p *pass) lacks(c *channel) *Claim {
 	if !p.m.Refused[c.Key].Withheld {
 		return nil

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// whyLedger returns the reasons for a ledger write: what is mended, and what changes.
+// whyLedger returns the reasons for a ledger write: the mistake that is mended, and the changes.
 func whyLedger(mend string, before, after *Ledger) []string {
 	var why []string
 	if mend != "" {

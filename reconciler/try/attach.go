@@ -96,7 +96,7 @@ func deletedError(svc *corev1.Service, key types.NamespacedName) error {
 	return fmt.Errorf("another client deleted channel %s: try again", key)
 }
 
-// isFinal says that the refusal stays until somebody changes an object. A mux that was just created may be unknown to
+// isFinal says that the refusal stays until an object changes. A mux that was just created may be unknown to
 // the reconciler for a moment, so MuxNotFound isn't final.
 func isFinal(accepted *metav1.Condition) bool {
 	reason := validation.Reason(accepted.Reason)

@@ -176,7 +176,7 @@ func Remove(interfaceName string, named []netip.Addr) error {
 	return errors.Join(failed...)
 }
 
-// Index returns the index of an interface; 0 if there is none with that name.
+// Index returns the index of an interface; 0 if no interface has that name.
 func Index(interfaceName string) int {
 	device, err := net.InterfaceByName(interfaceName)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package want decides what a gateway's kernel must hold: services, their backends, the muxes' addresses, and the seats of this
 // gateway.
 //
-//	World ──Decide──▶ Decision    muxes, our slices, claims, settings of the machine, and what was wanted before
+//	World ──Decide──▶ Decision    muxes, our slices, claims, settings of the machine, and the last Wanted
 //
-//	unread     is anything missing that must be read first? Then what was wanted before stays
+//	unread     is anything missing that must be read first? Then the last Wanted stays in force
 //	addresses  claims say which mux has which address
 //	services   a mux's ports, with the backends and the source ranges of our slices
 //	overlaps   services that the kernel would refuse

@@ -20,7 +20,7 @@ type List[T any] struct {
 type World struct {
 	Keys     validation.Keys
 	Settings Settings
-	// Claims are those of the agent's pool, the last ones that could be decoded; nil if there are none yet.
+	// Claims are those of the agent's pool, the last ones that could be decoded; nil before the first ones.
 	Claims *claims.Claims
 	// Muxes are the Services in the mux namespaces.
 	Muxes List[*corev1.Service]

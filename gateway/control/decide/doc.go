@@ -1,7 +1,7 @@
 // Package decide decides about one pool of gateways: which mux has which addresses and seat, what muxes' statuses show, and when
 // addresses are released.
 //
-//	World ──Decide──▶ Decision    claims, muxes, gateways' Leases: what was read
+//	World ──Decide──▶ Decision    the claims, muxes and gateways' Leases that were read
 //
 //	base       the stored claims, or claims rebuilt from the muxes' statuses if the ConfigMap is lost
 //	seats      which gateways can take which seat (gateway/place)

@@ -56,7 +56,7 @@ type Gateway struct {
 // Reserved is an address that is taken.
 type Reserved struct {
 	Address netip.Addr
-	// Holder names in words who has the address, for messages.
+	// Holder describes the address's holder, for messages.
 	Holder string
 }
 

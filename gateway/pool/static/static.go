@@ -59,7 +59,7 @@ func (p *Pool) Size(most int) int {
 	return size
 }
 
-// behindExcluded returns the first address from a on that isn't excluded. It is invalid if there is none.
+// behindExcluded returns the first address from a on that isn't excluded. It is invalid if every address is excluded.
 func (p *Pool) behindExcluded(a netip.Addr) netip.Addr {
 	for {
 		at := slices.IndexFunc(p.excluded, func(r Range) bool { return r.contains(a) })
