@@ -120,6 +120,21 @@ func TestCertificateIsCheckedInEachMode(t *testing.T) {
 	}
 }
 
+// TestAllPagesOfDaemonSetsAreRead has kube-proxy behind 500 other DaemonSets: an API server's answer has at most 500 objects.
+func TestAllPagesOfDaemonSetsAreRead(t *testing.T) {
+	c := looktest.Empty(t)
+	for i := range 500 {
+		c.Apply(fmt.Sprintf("kind: DaemonSet\nmetadata: {namespace: kube-system, name: other-%03d}\n", i))
+	}
+	c.Apply("kind: DaemonSet\nmetadata: {namespace: kube-system, name: kube-proxy}\n" +
+		"spec: {template: {spec: {containers: [{image: 'registry.k8s.io/kube-proxy:v1.28.0'}]}}}\n")
+	kubeconfig, _ := c.Serve(t)
+	got := reportOf(t, looktest.RunAt(t, command, kubeconfig, "", "-o", "json").Out)
+	if !slices.ContainsFunc(got.Checks, func(check Check) bool { return check.Name == "dataplane" && check.State == Failure }) {
+		t.Errorf("kube-proxy wasn't found: %+v", got.Checks)
+	}
+}
+
 func reportOf(t *testing.T, text string) report {
 	t.Helper()
 	var got report

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,7 +51,7 @@ func (s *Server) raw(w http.ResponseWriter, r *http.Request, ask request) bool {
 		if !isKnown {
 			return false
 		}
-		answer = map[string]any{"kind": kind + "List", "apiVersion": "v1", "items": items}
+		answer = pageOf(items, kind, r)
 	case kind != "":
 		for at, object := range s.cluster.objects {
 			if at.kind == kind && at.Namespace == ask.namespace && at.Name == ask.name {
@@ -66,6 +67,18 @@ func (s *Server) raw(w http.ResponseWriter, r *http.Request, ask request) bool {
 		s.cluster.t.Error(err)
 	}
 	return true
+}
+
+// pageOf returns the page of a list that a request asks for with limit and continue.
+func pageOf(items []any, kind string, r *http.Request) map[string]any {
+	begin, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	metadata, end := map[string]any{}, len(items)
+	if limit > 0 && begin+limit < end {
+		end = begin + limit
+		metadata["continue"] = strconv.Itoa(end)
+	}
+	return map[string]any{"kind": kind + "List", "apiVersion": "v1", "metadata": metadata, "items": items[begin:end]}
 }
 
 // allows answers a SubjectAccessReview: the chart's parts have the chart's rights, except for Denied. Excessive gives the reconciler more.
