@@ -15,7 +15,7 @@ type choice struct {
 	slots    int
 	isRange  bool
 	sticky   bool
-	filtered bool // only clients in sources may connect
+	filtered bool // only clients in a list of networks may connect
 }
 
 func choiceOf(s *want.Service) choice {
@@ -45,15 +45,20 @@ func (c choice) rules(f family) []rule {
 	case c.filtered:
 		unfiltered := c
 		unfiltered.filtered = false
-		client := f.loadAddress(f.behindKey(), f.sourceOffset)
-		return []rule{f.rule(f.loadService(), one(client), one(in(setSources)), continueAt(unfiltered.chain())), end}
+		lists := setLists
+		if c.isRange {
+			lists = setRangeLists
+		}
+		return []rule{f.rule(f.loadService(), f.isInListOf(lists), continueAt(unfiltered.chain())), end}
 	case c.isRange:
-		translate := f.rule(f.loadService(), f.loadSlot(uint32(c.slots), c.sticky), one(find(setRangeSlots)))
+		number := loadPort(f.behindKey(), destinationPort)
+		translate := f.rule(f.loadService(), f.loadSlot(f.portRegister(), uint32(c.slots), c.sticky), one(number),
+			one(find(setRangeSlots)))
 		return []rule{append(translate, f.shiftPort()), end}
 	}
 	translate := &expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(f.number), RegAddrMin: firstRegister,
 		RegProtoMin: f.protocolRegister()} // where a backend's port is, behind its address
-	return []rule{f.rule(f.loadService(), f.loadSlot(uint32(c.slots), c.sticky), one(find(setSlots)), one(translate)), end}
+	return []rule{f.rule(f.loadService(), f.loadSlot(f.behindKey(), uint32(c.slots), c.sticky), one(find(setSlots)), one(translate)), end}
 }
 
 const protocolOffset = 0x20 // NF_NAT_RANGE_PROTO_OFFSET

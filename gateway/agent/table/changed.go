@@ -117,8 +117,8 @@ func (k *Kernel) remember(t *transition, tables *want.Tables) {
 	k.last.edit(*t.edit)
 }
 
-// differServices returns what must change for services that changed. It changes the counts of replies in the state before the kernel has
-// taken the change: after a refusal, the state is forgotten anyway.
+// differServices returns what must change for services that changed. It changes the counts in the state before the kernel has taken the
+// change: after a refusal, the state is forgotten anyway.
 func (f family) differServices(have *state, tables *want.Tables, e *edit) change {
 	c := change{remove: map[string][]place{}, add: map[string][]place{}, want: elements{}}
 	before, now := f.servicesOf(e.before), f.servicesOf(e.now)
@@ -132,14 +132,14 @@ func (f family) differServices(have *state, tables *want.Tables, e *edit) change
 	for i := range now {
 		c.want.addService(&now[i])
 	}
-	touched := replies{}
+	touched := newUses()
 	touched.count(before, here, 1)
 	touched.count(now, here, 1)
-	have.replies.addTo(old, maps.Keys(touched))
-	have.replies.count(before, here, -1)
-	have.replies.count(now, here, 1)
-	have.replies.addTo(c.want, maps.Keys(touched))
-	c.addMissing(f.choiceChains(now), have)
+	have.uses.addTo(old, touched, before, now)
+	have.uses.count(before, here, -1)
+	have.uses.count(now, here, 1)
+	have.uses.addTo(c.want, touched, before, now)
+	c.differChains(f, have, have.uses, maps.Keys(touched.choices))
 	for _, set := range f.sets() {
 		c.differ(set.name, old[set.name], c.want[set.name])
 	}

@@ -47,6 +47,9 @@ func drawService(t *rapid.T, address netip.Addr, first uint16) want.Service {
 	}
 	if rapid.Bool().Draw(t, "filtered") {
 		s.Sources = []netip.Prefix{netip.MustParsePrefix(network)}
+		if rapid.Bool().Draw(t, "other list") {
+			s.Sources = append(s.Sources, netip.PrefixFrom(address, address.BitLen()))
+		}
 	}
 	return s
 }
@@ -79,7 +82,7 @@ func TestComparingOnlyChangedServicesReachesTheSameElements(t *testing.T) {
 	compared := false // whether only changed services were compared, at least once
 	rapid.Check(t, func(t *rapid.T) {
 		kernel := Kernel{have: []*state{{intact: true, elements: elements{}}, {intact: true, elements: elements{}}}}
-		held := []elements{{}, {}}
+		held, chains := []elements{{}, {}}, []map[string]bool{{}, {}}
 		tables := drawTables(t)
 		for range rapid.IntRange(1, 6).Draw(t, "steps") {
 			next := kernel.differ(tables)
@@ -87,6 +90,10 @@ func TestComparingOnlyChangedServicesReachesTheSameElements(t *testing.T) {
 				carryOut(t, held[i], next.changes[i])
 				if diff := cmp.Diff(needed(f, tables), nonEmpty(held[i]), cmp.AllowUnexported(place{}, content{})); diff != "" {
 					t.Fatalf("(-needed +held):\n%s", diff)
+				}
+				carryOutChains(t, chains[i], next.changes[i])
+				if diff := cmp.Diff(neededChains(f, tables), chains[i]); diff != "" {
+					t.Fatalf("chains (-needed +there):\n%s", diff)
 				}
 				if diff := cmp.Diff(nonEmpty(held[i]), nonEmpty(next.have[i].elements), cmp.AllowUnexported(place{}, content{})); diff != "" {
 					t.Fatalf("(-held +remembered):\n%s", diff)
@@ -127,6 +134,30 @@ func carryOut(t *rapid.T, held elements, c change) {
 			held.add(set, at, c.want[set][at])
 		}
 	}
+}
+
+// carryOutChains adds and removes chains as the kernel does: it refuses to remove a chain that a rule of another one names.
+func carryOutChains(t *rapid.T, chains map[string]bool, c change) {
+	for i := range c.chains {
+		chains[c.chains[i].name] = true
+	}
+	for _, name := range c.unused {
+		if !chains[name] || chains[name+"-from"] {
+			t.Fatalf("removes chain %s; there are %v", name, chains)
+		}
+		delete(chains, name)
+	}
+}
+
+func neededChains(f family, tables *want.Tables) map[string]bool {
+	chains := map[string]bool{}
+	for _, s := range f.servicesOf(tables.Services) {
+		c := choiceOf(&s)
+		chains[c.chain()] = true
+		c.filtered = false
+		chains[c.chain()] = true
+	}
+	return chains
 }
 
 func needed(f family, tables *want.Tables) elements {

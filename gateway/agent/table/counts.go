@@ -64,9 +64,9 @@ func (r *reader) counts() ([]Count, error) {
 		if !isTraffic && set.Name != setServices && set.Name != setRanges {
 			continue
 		}
-		list, err := r.conn.GetSetElements(&nftables.Set{Table: r.table, Name: set.Name})
+		list, err := r.elements(set.Name)
 		if err != nil {
-			return nil, fmt.Errorf("read set %s: %w", set.Name, err)
+			return nil, err
 		}
 		for i := range list {
 			service, ok := r.family.serviceOf(&list[i])

@@ -1,8 +1,8 @@
 package table
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
-	"maps"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -11,7 +11,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
-// place is where an element is: its key and, in an interval set, the end of its key.
+// place is where an element is: its key and, in an interval set, the last key of its range.
 type place struct{ key, end string }
 
 // content is what an element of a map leads to: data, or a chain.
@@ -27,9 +27,9 @@ func (e elements) add(set string, at place, what content) {
 	e[set][at] = what
 }
 
-// elementsOf returns the elements that a family must have, and the replies that some of them are made from.
-func (f family) elementsOf(tables *want.Tables) (elements, replies) {
-	all, from := elements{}, replies{}
+// elementsOf returns the elements that a family must have, and what its services share.
+func (f family) elementsOf(tables *want.Tables) (elements, *uses) {
+	all, shared := elements{}, newUses()
 	for i := range tables.Addresses {
 		a := &tables.Addresses[i]
 		if !f.has(a.Address) {
@@ -49,9 +49,9 @@ func (f family) elementsOf(tables *want.Tables) (elements, replies) {
 	for i := range services {
 		all.addService(&services[i])
 	}
-	from.count(services, returnsHere(tables), 1)
-	from.addTo(all, maps.Keys(from))
-	return all, from
+	shared.count(services, returnsHere(tables), 1)
+	shared.addTo(all, shared, services)
+	return all, shared
 }
 
 // servicesOf returns the family's services that have backends: the others have no elements.
@@ -76,15 +76,14 @@ func returnsHere(tables *want.Tables) map[netip.Addr]bool {
 }
 
 func (e elements) addService(s *want.Service) {
-	set, traffic, at := setServices, setTraffic, place{key: key(s.Address, s.Protocol, s.First)}
+	set, traffic, lists, at := setServices, setTraffic, setLists, place{key: key(s.Address, s.Protocol, s.First)}
 	if s.IsRange() {
-		set, traffic, at.end = setRanges, setRangeTraffic, key(s.Address, s.Protocol, s.Last)
+		set, traffic, lists, at.end = setRanges, setRangeTraffic, setRangeLists, key(s.Address, s.Protocol, s.Last)
 	}
 	e.add(set, at, content{chain: choiceOf(s).chain()})
 	e.add(traffic, at, content{})
-	for _, from := range s.Sources {
-		e.add(setSources, place{key(s.Address, s.Protocol, s.First) + string(from.Masked().Addr().AsSlice()),
-			key(s.Address, s.Protocol, s.Last) + string(lastOf(from))}, content{})
+	if len(s.Sources) > 0 {
+		e.add(lists, at, content{data: slot(0) + listOf(s.Sources)})
 	}
 	for i, b := range s.Slots {
 		if s.IsRange() {
@@ -97,14 +96,41 @@ func (e elements) addService(s *want.Service) {
 
 func (e elements) addRangeSlot(s *want.Service, i int, b want.Backend) {
 	for _, w := range windowsOf(s.First, s.Last, b.Port) {
-		e.add(setRangeSlots, place{key(s.Address, s.Protocol, w.first) + slot(i), key(s.Address, s.Protocol, w.last) + slot(i)},
+		from := sender{s.Address, s.Protocol}.key() + slot(i)
+		e.add(setRangeSlots, place{from + port(w.first), from + port(w.last)},
 			content{data: string(b.Address.AsSlice()) + port(w.lowest) + port(w.highest)})
 	}
 }
 
+// addNetworks adds the networks of a list.
+func (e elements) addNetworks(list string, networks []netip.Prefix) {
+	for _, network := range networks {
+		first := network.Masked().Addr().AsSlice()
+		e.add(setNetworks, place{list + string(first), list + string(lastOf(network))}, content{})
+	}
+}
+
+// listOf returns the name of a list of networks: 128 bits of a hash. Nobody can find another list with the same name, to let clients into
+// another channel. The name doesn't depend on what the kernel holds, so a restarted agent finds the lists that are there.
+func listOf(networks []netip.Prefix) string {
+	hash := sha256.New()
+	for _, network := range networks {
+		hash.Write(network.Masked().Addr().AsSlice())
+		hash.Write([]byte{byte(network.Bits())})
+	}
+	return string(hash.Sum(nil)[:listLen])
+}
+
+const listLen = 16
+
 // key is address . protocol . port. Each part takes whole 32-bit words.
 func key(address netip.Addr, protocol corev1.Protocol, number uint16) string {
-	return string(address.AsSlice()) + string([]byte{protocolNumber(protocol), 0, 0, 0}) + port(number)
+	return sender{address, protocol}.key() + port(number)
+}
+
+// key is address . protocol.
+func (s sender) key() string {
+	return string(s.address.AsSlice()) + string([]byte{protocolNumber(s.protocol), 0, 0, 0})
 }
 
 func port(number uint16) string { return string([]byte{byte(number >> 8), byte(number), 0, 0}) }

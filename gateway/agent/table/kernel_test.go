@@ -17,11 +17,13 @@ func everything() *want.Tables {
 		a := families()[name]
 		other := want.Address{Address: a.other, Mux: a.key(), Source: a.own}
 		tables.Addresses = append(tables.Addresses, a.carried(a.mux), other)
-		sticky, filtered, several := a.service(81, 81, 8080), a.service(82, 82, 8080), a.service(20000, 50000, 5000)
+		sticky, filtered, several := a.service(81, 81, 8080), a.service(82, 82, 8080), a.service(20000, 29999, 5000)
 		sticky.Sticky, filtered.Sources = true, append(filtered.Sources, a.nearby, a.far)
+		restricted := a.service(30000, 30100, 5000) // by networks that touch each other, and the ends of all addresses
+		restricted.Sources = a.edges
 		bare := a.service(83, 83, 1)
 		bare.Slots = nil
-		tables.Services = append(tables.Services, a.service(80, 80, 8080), sticky, filtered, bare, several)
+		tables.Services = append(tables.Services, a.service(80, 80, 8080), sticky, filtered, bare, several, restricted)
 	}
 	return &tables
 }
@@ -31,8 +33,9 @@ func TestNftCanListTheRuleset(t *testing.T) {
 	w := newWorld(t)
 	w.apply(t, everything())
 	listed := w.gateway.Run("nft", "list", "ruleset")
-	for _, part := range []string{"table ip svc-lb-mux", "table ip6 svc-lb-mux", "192.0.2.10 . tcp . 20000-39999",
-		"2001:db8::10 . tcp . 80 counter packets 0 bytes 0 : goto n3", "goto n3-sticky", "goto n3-from", "goto r3",
+	for _, part := range []string{"table ip svc-lb-mux", "table ip6 svc-lb-mux",
+		"c0:00:02:0a:06:00:00:00:4e:20:00:00-c0:00:02:0a:06:00:00:00:75:2f:00:00", // 192.0.2.10, TCP, 20000 to 29999
+		"2001:db8::10 . tcp . 80 counter packets 0 bytes 0 : goto n3", "goto n3-sticky", "goto n3-from", "goto r3", "goto r3-from",
 		"192.0.2.11 : 10.9.2.1", "jhash ip6 saddr . th sport mod 3"} {
 		if !strings.Contains(listed, part) {
 			t.Errorf("no %q in\n%s", part, listed)
@@ -101,7 +104,7 @@ func TestARefusedTransactionChangesNothing(t *testing.T) {
 	before := w.listed()
 	bad := everything()
 	a := families()["IPv6"]
-	bad.Services = append(bad.Services, a.service(100, 100, 1), a.service(49999, 60000, 1)) // the last one overlaps
+	bad.Services = append(bad.Services, a.service(100, 100, 1), a.service(29999, 29999, 1), a.service(29000, 30000, 1)) // the last one overlaps
 	if done, err := w.kernel.Apply(bad); !errors.Is(err, table.ErrRefused) {
 		t.Fatalf("got %+v, %v", done, err)
 	}

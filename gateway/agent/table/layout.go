@@ -4,12 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/google/nftables"
-
-	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
 // chain is a chain with its rules. A base chain has a kind: the kernel runs it at a hook.
@@ -19,6 +15,8 @@ type chain struct {
 	hook     *nftables.ChainHook
 	priority nftables.ChainPriority
 	rules    []rule
+	// sets are the definitions of all sets, in one chain of a family: the marks of its rules change with them.
+	sets []set
 }
 
 // Translations run in the order of their priorities within the kernel's own step at -100 (prerouting and output) and 100
@@ -42,10 +40,10 @@ func (f family) baseChains() []chain {
 	toGuard := []rule{f.rule(continueAt(chainGuard))}
 	toTraffic := []rule{f.firstSentToUs(continueAt(chainTraffic))}
 	base := func(name string, kind nftables.ChainType, hook *nftables.ChainHook, priority nftables.ChainPriority, rules []rule) chain {
-		return chain{name, kind, hook, priority, rules}
+		return chain{name: name, kind: kind, hook: hook, priority: priority, rules: rules}
 	}
 	return []chain{
-		{name: chainDispatch, rules: f.dispatch()},
+		{name: chainDispatch, rules: f.dispatch(), sets: f.sets()},
 		{name: chainGuard, rules: f.guard()},
 		{name: chainTraffic, rules: f.traffic()},
 		base("prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, beforeOthers, toDispatch),
@@ -58,22 +56,7 @@ func (f family) baseChains() []chain {
 	}
 }
 
-// choiceChains returns the chains that the services need, sorted: a chain comes after those that its rules name.
-func (f family) choiceChains(services []want.Service) []chain {
-	needed := map[choice]bool{}
-	for i := range services {
-		c := choiceOf(&services[i])
-		needed[c] = true
-		c.filtered = false
-		needed[c] = true
-	}
-	chains := make([]chain, 0, len(needed))
-	for _, c := range slices.SortedFunc(maps.Keys(needed), compareChoices) {
-		chains = append(chains, chain{name: c.chain(), rules: c.rules(f)})
-	}
-	return chains
-}
-
+// compareChoices sorts a chain behind those that its rules name.
 func compareChoices(a, b choice) int {
 	switch {
 	case a.filtered == b.filtered && a.chain() < b.chain(), !a.filtered && b.filtered:
@@ -87,7 +70,7 @@ func compareChoices(a, b choice) int {
 func (c *chain) marks() []string {
 	marks := make([]string, len(c.rules))
 	for i, r := range c.rules {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %v %x", c.kind, c.priority, i, r))
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %v %v %x", c.kind, c.priority, c.sets, i, r))
 		marks[i] = hex.EncodeToString(sum[:])[:12]
 	}
 	return marks

@@ -33,10 +33,14 @@ func (b *batch) deleteTable(f family) {
 func (b *batch) addSet(f family, s set, id uint32) {
 	b.add(f, unix.NFT_MSG_NEWSET, create, func(a *attributes) {
 		key := nftables.MustConcatSetType(s.key...)
+		magic := key.GetNFTMagic()
+		if s.interval {
+			magic = nftables.TypeLLAddr.GetNFTMagic() // nft prints it as bytes, however many they are
+		}
 		a.text(unix.NFTA_SET_TABLE, tableName)
 		a.text(unix.NFTA_SET_NAME, s.name)
 		a.number(unix.NFTA_SET_FLAGS, s.flags())
-		a.number(unix.NFTA_SET_KEY_TYPE, key.GetNFTMagic())
+		a.number(unix.NFTA_SET_KEY_TYPE, magic)
 		a.number(unix.NFTA_SET_KEY_LEN, key.Bytes)
 		a.number(unix.NFTA_SET_ID, id)
 		if s.isVerdictMap() {
@@ -47,7 +51,7 @@ func (b *batch) addSet(f family, s set, id uint32) {
 			a.number(unix.NFTA_SET_DATA_TYPE, value.GetNFTMagic())
 			a.number(unix.NFTA_SET_DATA_LEN, value.Bytes)
 		}
-		if len(s.key) > 1 {
+		if s.isConcatenated() {
 			a.nest(unix.NFTA_SET_DESC, s.describe)
 		}
 		// Without the byte order, nft prints numbers wrongly.
@@ -63,7 +67,7 @@ func (b *batch) addSet(f family, s set, id uint32) {
 
 func (s set) flags() uint32 {
 	var flags uint32
-	if len(s.key) > 1 {
+	if s.isConcatenated() {
 		flags |= nftables.NFT_SET_CONCAT
 	}
 	if s.interval {
@@ -75,7 +79,10 @@ func (s set) flags() uint32 {
 	return flags
 }
 
-// describe tells the length of each part of a key. The kernel needs it for intervals, and nft crashes without it.
+// isConcatenated is true if the kernel knows the parts of a key.
+func (s set) isConcatenated() bool { return len(s.key) > 1 && !s.interval }
+
+// describe tells the length of each part of a key: nft crashes without it.
 func (s set) describe(a *attributes) {
 	a.nest(nftables.NFTA_SET_DESC_CONCAT, func(a *attributes) {
 		for _, part := range s.key {

@@ -1,7 +1,8 @@
 package table
 
 import (
-	"github.com/google/nftables"
+	"bytes"
+
 	"github.com/google/nftables/userdata"
 	"golang.org/x/sys/unix"
 )
@@ -27,6 +28,14 @@ func (b *batch) addChain(f family, c *chain) {
 	})
 }
 
+// deleteChain deletes a chain with its rules.
+func (b *batch) deleteChain(f family, name string) {
+	b.add(f, unix.NFT_MSG_DELCHAIN, 0, func(a *attributes) {
+		a.text(unix.NFTA_CHAIN_TABLE, tableName)
+		a.text(unix.NFTA_CHAIN_NAME, name)
+	})
+}
+
 // addRules adds a chain's rules. The rules come after all chains, because they name chains.
 func (b *batch) addRules(f family, c *chain) {
 	for i, mark := range c.marks() {
@@ -44,8 +53,8 @@ func (b *batch) addRules(f family, c *chain) {
 }
 
 // perMessage is how many elements a message has at most. The length of an attribute is a 16-bit number, and an IPv6 element
-// takes up to 120 bytes.
-const perMessage = 400
+// takes up to 160 bytes.
+const perMessage = 300
 
 // change adds messages that add or remove elements of a set.
 func (b *batch) change(f family, kind uint16, set set, places []place, what map[place]content) {
@@ -56,7 +65,10 @@ func (b *batch) change(f family, kind uint16, set set, places []place, what map[
 			a.text(unix.NFTA_SET_ELEM_LIST_SET, set.name)
 			a.nest(unix.NFTA_SET_ELEM_LIST_ELEMENTS, func(a *attributes) {
 				for _, at := range places[:n] {
-					a.nest(unix.NFTA_LIST_ELEM, func(a *attributes) { a.element(at, what[at]) })
+					a.element(at.key, what[at], 0)
+					if at.end != "" {
+						a.element(successor(at.end), content{}, unix.NFT_SET_ELEM_INTERVAL_END)
+					}
 				}
 			})
 		})
@@ -64,30 +76,57 @@ func (b *batch) change(f family, kind uint16, set set, places []place, what map[
 	}
 }
 
-func (a *attributes) element(at place, what content) {
-	value := func(kind uint16, text string) {
-		a.nest(kind, func(a *attributes) { a.bytes(unix.NFTA_DATA_VALUE, []byte(text)) })
-	}
-	value(unix.NFTA_SET_ELEM_KEY, at.key)
-	if at.end != "" {
-		value(nftables.NFTA_SET_ELEM_KEY_END, at.end)
-	}
-	if what.data != "" {
-		value(unix.NFTA_SET_ELEM_DATA, what.data)
-	}
-	if what.chain != "" {
-		a.nest(unix.NFTA_SET_ELEM_DATA, func(a *attributes) {
-			a.nest(unix.NFTA_DATA_VERDICT, func(a *attributes) {
-				a.number(unix.NFTA_VERDICT_CODE, gotoChain)
-				a.text(unix.NFTA_VERDICT_CHAIN, what.chain)
+// element adds an element. To the kernel, a range is two elements: the one at its first key, and one that ends it.
+func (a *attributes) element(key string, what content, flags uint32) {
+	a.nest(unix.NFTA_LIST_ELEM, func(a *attributes) {
+		if flags != 0 {
+			a.number(unix.NFTA_SET_ELEM_FLAGS, flags)
+		}
+		value := func(kind uint16, text string) {
+			a.nest(kind, func(a *attributes) { a.bytes(unix.NFTA_DATA_VALUE, []byte(text)) })
+		}
+		value(unix.NFTA_SET_ELEM_KEY, key)
+		if what.data != "" {
+			value(unix.NFTA_SET_ELEM_DATA, what.data)
+		}
+		if what.chain != "" {
+			a.nest(unix.NFTA_SET_ELEM_DATA, func(a *attributes) {
+				a.nest(unix.NFTA_DATA_VERDICT, func(a *attributes) {
+					a.number(unix.NFTA_VERDICT_CODE, gotoChain)
+					a.text(unix.NFTA_VERDICT_CHAIN, what.chain)
+				})
 			})
-		})
+		}
+	})
+}
+
+// successor returns the key that follows a key in the order of bytes. Each key of ours has one: its first byte is one of an address, or of a
+// list's name.
+func successor(key string) string {
+	next := []byte(key)
+	for i := len(next) - 1; i >= 0; i-- {
+		if next[i]++; next[i] != 0 {
+			break
+		}
 	}
+	return string(next)
+}
+
+// predecessor returns the key before a key.
+func predecessor(key []byte) []byte {
+	before := bytes.Clone(key)
+	for i := len(before) - 1; i >= 0; i-- {
+		if before[i]--; before[i] != 255 {
+			break
+		}
+	}
+	return before
 }
 
 const gotoChain = 1<<32 - 4 // NFT_GOTO, which is -4
 
-// write adds the messages of a change: removals come before additions, so that an element can be replaced.
+// write adds the messages of a change: removals come before additions, so that an element can be replaced. Chains go last, when no element
+// leads to them.
 func (b *batch) write(f family, c *change) {
 	sets := f.sets()
 	if c.rebuild {
@@ -109,5 +148,8 @@ func (b *batch) write(f family, c *change) {
 	}
 	for _, set := range sets {
 		b.change(f, unix.NFT_MSG_NEWSETELEM, set, c.add[set.name], c.want[set.name])
+	}
+	for _, name := range c.unused {
+		b.deleteChain(f, name)
 	}
 }

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -29,15 +31,39 @@ func (r *reader) read() (*state, error) {
 		return have, err
 	}
 	for _, set := range r.family.sets() {
-		list, err := r.conn.GetSetElements(&nftables.Set{Table: r.table, Name: set.name})
+		list, err := r.elements(set.name)
 		if err != nil {
-			return nil, fmt.Errorf("read set %s: %w", set.name, err)
+			return nil, err
 		}
 		for i := range list {
 			have.elements.add(set.name, place{string(list[i].Key), string(list[i].KeyEnd)}, contentOf(set, list[i].Val))
 		}
 	}
 	return have, nil
+}
+
+// elements reads a set. Each range is one element, whose KeyEnd is its last key. Elements that aren't as we write them become ones that
+// nobody wants.
+func (r *reader) elements(set string) ([]nftables.SetElement, error) {
+	list, err := r.conn.GetSetElements(&nftables.Set{Table: r.table, Name: set})
+	if err != nil {
+		return nil, fmt.Errorf("read set %s: %w", set, err)
+	}
+	if !slices.ContainsFunc(list, func(e nftables.SetElement) bool { return e.IntervalEnd }) {
+		return list, nil
+	}
+	slices.SortFunc(list, func(a, b nftables.SetElement) int {
+		return cmp.Or(bytes.Compare(a.Key, b.Key), map[bool]int{true: -1, false: 1}[a.IntervalEnd])
+	})
+	var ranges []nftables.SetElement
+	for _, e := range list {
+		if !e.IntervalEnd {
+			ranges = append(ranges, e)
+		} else if n := len(ranges); n > 0 && ranges[n-1].KeyEnd == nil {
+			ranges[n-1].KeyEnd = predecessor(e.Key)
+		}
+	}
+	return ranges, nil
 }
 
 // skeleton reads chains, rules and the names of sets.

@@ -5,8 +5,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A key is loaded into consecutive 32-bit registers from firstRegister on: address, protocol, port, then the slot or the
-// client's address. The hash is computed from registers behind them.
+// A key is loaded into consecutive 32-bit registers from firstRegister on: address, protocol, port, then the slot. In a range, the slot is
+// before the port. The hash is computed from registers behind them. The client's address is loaded behind a list.
 const (
 	firstRegister = unix.NFT_REG32_00
 	verdict       = 0 // NFT_REG_VERDICT
@@ -48,9 +48,8 @@ func (f family) loadEnd(address, port uint32) []expr.Any {
 // backend again on another gateway.
 const seed = 0x73766d78
 
-// loadSlot loads the slot of a connection behind the service: a hash of the client's address and, unless the service is
-// sticky, of its port.
-func (f family) loadSlot(slots uint32, sticky bool) []expr.Any {
+// loadSlot loads the slot of a connection: a hash of the client's address and, unless the service is sticky, of its port.
+func (f family) loadSlot(register, slots uint32, sticky bool) []expr.Any {
 	client := f.behindKey() + 1
 	load := []expr.Any{f.loadAddress(client, f.sourceOffset)}
 	length := f.addressLen
@@ -58,7 +57,7 @@ func (f family) loadSlot(slots uint32, sticky bool) []expr.Any {
 		load = append(load, loadPort(client+f.words(), sourcePort))
 		length += alignment
 	}
-	return append(load, &expr.Hash{SourceRegister: client, DestRegister: f.behindKey(), Length: length,
+	return append(load, &expr.Hash{SourceRegister: client, DestRegister: register, Length: length,
 		Modulus: slots, Seed: seed, Type: expr.HashTypeJenkins})
 }
 
@@ -90,6 +89,20 @@ func loadFirst(key, register uint32) []byte {
 // in continues if the set has the loaded key.
 func in(set string) expr.Any {
 	return &expr.Lookup{SourceRegister: firstRegister, SetName: set}
+}
+
+// isInListOf continues if the client is in a network of the list that a map has for the loaded service.
+//
+// nft aborts when it prints a key whose first register has a map's value. So the value begins with a word that isn't used, and the key begins
+// behind it, where nft remembers the first bytes of the packet. The kernel never sees those: the map's value is written over them.
+func (f family) isInListOf(lists string) []expr.Any {
+	const value, list, client = firstRegister + 6, firstRegister + 7, firstRegister + 11
+	return []expr.Any{
+		&expr.Payload{DestRegister: list, Base: expr.PayloadBaseNetworkHeader, Len: listLen},
+		&expr.Lookup{SourceRegister: firstRegister, DestRegister: value, IsDestRegSet: true, SetName: lists},
+		f.loadAddress(client, f.sourceOffset),
+		&expr.Lookup{SourceRegister: list, SetName: setNetworks},
+	}
 }
 
 // find replaces the loaded key with its value in a map.

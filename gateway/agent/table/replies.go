@@ -37,10 +37,7 @@ func (r replies) count(services []want.Service, returnsHere map[netip.Addr]bool,
 			if r[from] == nil {
 				r[from] = map[span]int{}
 			}
-			if r[from][ports] += by; r[from][ports] == 0 {
-				delete(r[from], ports)
-			}
-			if len(r[from]) == 0 {
+			if add(r[from], ports, by); len(r[from]) == 0 {
 				delete(r, from)
 			}
 		}

@@ -12,8 +12,10 @@ const (
 	setServices     = "services"      // address . protocol . port -> chain
 	setRanges       = "ranges"        // the same, for ranges of ports
 	setSlots        = "slots"         // address . protocol . port . slot -> backend . port
-	setRangeSlots   = "range-slots"   // address . protocol . ports . slot -> backend . lowest port . highest port
-	setSources      = "sources"       // address . protocol . ports . client: may connect
+	setRangeSlots   = "range-slots"   // address . protocol . slot . ports -> backend . lowest port . highest port
+	setLists        = "lists"         // address . protocol . port -> a word that isn't used . list of networks
+	setRangeLists   = "range-lists"   // the same, for ranges of ports
+	setNetworks     = "networks"      // list . client: may connect
 	setReplies      = "replies"       // backend . protocol . ports: what comes from there is a reply
 	setSourcesSeen  = "sources-seen"  // address -> the source address that backends see
 	setMasqueraded  = "masqueraded"   // address: backends see the address of the interface through which packets leave
@@ -27,7 +29,9 @@ type set struct {
 	key  []nftables.SetDatatype
 	// value is empty for a set. A verdict map has nftables.TypeVerdict.
 	value []nftables.SetDatatype
-	// interval: each field of a key is a range. The kernel has no such sets with a single field.
+	// interval: an element is a range of keys, from one to another in the order of their bytes. To the kernel such a key is a single value:
+	// so it keeps the elements in a tree, where each costs the logarithm of their number. In a set whose keys have several fields that are
+	// ranges, each element costs as much as all that are there.
 	interval bool
 	// counter: each element counts the packets that it is found for.
 	counter bool
@@ -36,7 +40,9 @@ type set struct {
 // sets returns all sets of a family.
 func (f family) sets() []set {
 	protocol, port := nftables.TypeInetProto, nftables.TypeInetService
-	slot := nftables.TypeMark // any 32-bit type will do: nft can't print an integer here, and aborts
+	slot := nftables.TypeMark    // any 32-bit type will do: nft can't print an integer here, and aborts
+	list := nftables.TypeIP6Addr // any 128-bit type will do, as above
+	found := nftables.MustConcatSetType(slot, list)
 	service := []nftables.SetDatatype{f.address, protocol, port}
 	verdict := []nftables.SetDatatype{nftables.TypeVerdict}
 	and := func(types ...nftables.SetDatatype) []nftables.SetDatatype { return slices.Concat(service, types) }
@@ -46,8 +52,11 @@ func (f family) sets() []set {
 		{name: setServices, key: service, value: verdict, counter: true},
 		{name: setRanges, key: service, value: verdict, interval: true, counter: true},
 		{name: setSlots, key: and(slot), value: []nftables.SetDatatype{f.address, port}},
-		{name: setRangeSlots, key: and(slot), value: []nftables.SetDatatype{f.address, port, port}, interval: true},
-		{name: setSources, key: and(f.address), interval: true},
+		{name: setRangeSlots, key: []nftables.SetDatatype{f.address, protocol, slot, port},
+			value: []nftables.SetDatatype{f.address, port, port}, interval: true},
+		{name: setLists, key: service, value: []nftables.SetDatatype{found}},
+		{name: setRangeLists, key: service, value: []nftables.SetDatatype{found}, interval: true},
+		{name: setNetworks, key: []nftables.SetDatatype{list, f.address}, interval: true},
 		{name: setReplies, key: service, interval: true},
 		{name: setSourcesSeen, key: one, value: one},
 		{name: setMasqueraded, key: one},

@@ -16,49 +16,62 @@ type state struct {
 	// chains are the names of our chains, at least of all those of services.
 	chains   map[string]bool
 	elements elements
-	// replies are nil until tables were applied.
-	replies replies
+	// uses are nil until tables were applied.
+	uses *uses
 }
 
 // change is the difference between the kernel's tables and the wanted ones.
 type change struct {
 	rebuild bool // the table is replaced as a whole
 	chains  []chain
+	unused  []string // chains to remove: a chain comes before those that its rules name
 	remove  map[string][]place
 	add     map[string][]place
 	want    elements
-	replies replies // nil if the state has counted them already
+	uses    *uses // nil if the state has counted them already
 }
 
 // empty is true if there is nothing to write.
 func (c *change) empty() bool {
-	return !c.rebuild && len(c.chains) == 0 && len(c.remove) == 0 && len(c.add) == 0
+	return !c.rebuild && len(c.chains) == 0 && len(c.unused) == 0 && len(c.remove) == 0 && len(c.add) == 0
 }
 
-// differ returns what must change. Chains that no service needs any more stay: they do nothing, and the next service with as
-// many backends needs them again.
+// differ returns what must change.
 func (f family) differ(have *state, tables *want.Tables) change {
 	c := change{remove: map[string][]place{}, add: map[string][]place{}}
-	c.want, c.replies = f.elementsOf(tables)
-	chains := f.choiceChains(f.servicesOf(tables.Services))
+	c.want, c.uses = f.elementsOf(tables)
 	if !have.intact {
-		c.rebuild, c.chains = true, append(chains, f.baseChains()...)
+		c.rebuild, c.chains = true, append(c.uses.chains(f, maps.Keys(c.uses.choices)), f.baseChains()...)
 		for set, wanted := range c.want {
 			c.add[set] = sortedPlaces(maps.Keys(wanted))
 		}
 		return c
 	}
-	c.addMissing(chains, have)
+	touched := maps.Clone(c.uses.choices)
+	for name := range have.chains {
+		if choice, ok := parseChoice(name); ok {
+			touched[choice] = 1
+		}
+	}
+	c.differChains(f, have, c.uses, maps.Keys(touched))
 	for _, set := range f.sets() {
 		c.differ(set.name, have.elements[set.name], c.want[set.name])
 	}
 	return c
 }
 
-func (c *change) addMissing(chains []chain, have *state) {
-	for _, chain := range chains {
+// differChains adds chains that are used and missing, and removes those that aren't used any more. A tenant chooses how many backends a port
+// has, and so which chains there are.
+func (c *change) differChains(f family, have *state, now *uses, touched iter.Seq[choice]) {
+	choices := slices.Collect(touched)
+	for _, chain := range now.chains(f, slices.Values(choices)) {
 		if !have.chains[chain.name] {
 			c.chains = append(c.chains, chain)
+		}
+	}
+	for _, choice := range slices.Backward(slices.SortedFunc(slices.Values(choices), compareChoices)) {
+		if name := choice.chain(); have.chains[name] && now.choices[choice] == 0 {
+			c.unused = append(c.unused, name)
 		}
 	}
 }
@@ -80,9 +93,9 @@ func (c *change) differ(set string, have, wanted map[place]content) {
 
 // after returns the state once the kernel has taken the change. It may reuse the former state's elements.
 func (c *change) after(have *state) *state {
-	next := &state{intact: true, chains: map[string]bool{}, elements: c.want, replies: c.replies}
-	if c.replies == nil {
-		next.elements, next.replies = have.elements, have.replies
+	next := &state{intact: true, chains: map[string]bool{}, elements: c.want, uses: c.uses}
+	if c.uses == nil {
+		next.elements, next.uses = have.elements, have.uses
 		c.patch(next.elements)
 	}
 	if !c.rebuild {
@@ -92,6 +105,9 @@ func (c *change) after(have *state) *state {
 		if c.chains[i].hook == nil {
 			next.chains[c.chains[i].name] = true
 		}
+	}
+	for _, name := range c.unused {
+		delete(next.chains, name)
 	}
 	return next
 }

@@ -26,15 +26,18 @@ type addresses struct {
 	front               netip.Addr // the gateway's, on the client's side
 	backends            []netip.Addr
 	nearby, far, everyt netip.Prefix // networks with the client, without it, and all
+	edges               []netip.Prefix
 }
 
 func families() map[string]addresses {
 	a, p := netip.MustParseAddr, netip.MustParsePrefix
 	return map[string]addresses{
 		"IPv4": {a("192.0.2.10"), a("192.0.2.11"), a("10.9.2.1"), a("10.9.1.2"), a("10.9.1.1"),
-			[]netip.Addr{a("10.9.2.11"), a("10.9.2.12"), a("10.9.2.13")}, p("10.9.1.0/24"), p("10.8.0.0/16"), p("0.0.0.0/0")},
+			[]netip.Addr{a("10.9.2.11"), a("10.9.2.12"), a("10.9.2.13")}, p("10.9.1.0/24"), p("10.8.0.0/16"), p("0.0.0.0/0"),
+			[]netip.Prefix{p("0.0.0.0/8"), p("10.9.0.0/24"), p("10.9.1.0/30"), p("255.255.255.255/32")}},
 		"IPv6": {a("2001:db8::10"), a("2001:db8::11"), a("fd09:2::1"), a("fd09:1::2"), a("fd09:1::1"),
-			[]netip.Addr{a("fd09:2::11"), a("fd09:2::12"), a("fd09:2::13")}, p("fd09:1::/64"), p("fd08::/16"), p("::/0")},
+			[]netip.Addr{a("fd09:2::11"), a("fd09:2::12"), a("fd09:2::13")}, p("fd09:1::/64"), p("fd08::/16"), p("::/0"),
+			[]netip.Prefix{p("::/8"), p("fd09:0:ffff::/48"), p("fd09:1::/126"), p("ffff::/16")}},
 	}
 }
 
