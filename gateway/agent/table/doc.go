@@ -9,8 +9,9 @@
 //	prerouting, output (nat, before kube-proxy)
 //	      │ to a mux's address?
 //	      ▼
-//	  dispatch ── from a known backend ──▶ drop
+//	  dispatch ── from a known backend, and no SYN ──▶ drop
 //	      │
+//	  requests
 //	      │ services, ranges: address . protocol . port
 //	      ├──▶ n3  jhash(client) mod 3 ── slots: address . protocol . port . slot ──▶ DNAT to backend . port
 //	      ├──▶ n3-from  lists: address . protocol . port ──▶ list; list . client in networks? ──▶ n3

@@ -30,6 +30,7 @@ const (
 
 const (
 	chainDispatch = "dispatch"
+	chainRequests = "requests"
 	chainGuard    = "guard"
 	chainTraffic  = "traffic"
 )
@@ -44,6 +45,7 @@ func (f family) baseChains() []chain {
 	}
 	return []chain{
 		{name: chainDispatch, rules: f.dispatch(), sets: f.sets()},
+		{name: chainRequests, rules: f.requests()},
 		{name: chainGuard, rules: f.guard()},
 		{name: chainTraffic, rules: f.traffic()},
 		base("prerouting", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, beforeOthers, toDispatch),

@@ -37,12 +37,21 @@ func (f family) destinedToUs() []expr.Any {
 	return []expr.Any{f.loadAddress(firstRegister, f.destination), in(setAddresses)}
 }
 
-// dispatch are the rules for a new connection to a mux's address. A backend's answer may belong to a connection of another gateway. It is
-// dropped, since a RST would kill that connection.
+// dispatch are the rules for a packet that begins a flow to a mux's address. A backend's answer may belong to a connection of another
+// gateway. It is dropped, since a RST would kill that connection. A SYN is never an answer, whoever sends it: otherwise a tenant with an
+// endpoint that has a client's address and port could shut that client out.
 func (f family) dispatch() []rule {
 	return []rule{
 		f.rule(isReply(), accept()),
+		f.rule(isSYN(), continueAt(chainRequests)),
 		f.rule(f.loadSender(), one(in(setReplies)), drop()),
+		f.rule(continueAt(chainRequests)),
+	}
+}
+
+// requests are the rules that find the service of a request.
+func (f family) requests() []rule {
+	return []rule{
 		f.rule(f.loadService(), one(jump(setServices))),
 		f.rule(f.loadService(), one(jump(setRanges))),
 		f.rule(isSYN(), one(&expr.Reject{Type: unix.NFT_REJECT_TCP_RST})),

@@ -101,6 +101,35 @@ func TestNetworksEndWhereTheyEnd(t *testing.T) {
 	}
 }
 
+// With the return path routed, packets from a backend's address and port count as replies. A tenant can make an endpoint with the address and
+// port of somebody else's client.
+func TestAnEndpointWithAClientsAddressDoesNotShutTheClientOut(t *testing.T) {
+	const connections = 20
+	w := newWorld(t)
+	w.backends.Serve(8080)
+	for name, a := range families() {
+		t.Run(name, func(t *testing.T) {
+			forged := a.service(666, 666, 1)
+			forged.Slots = nil
+			for i := range uint16(connections) {
+				forged.Slots = append(forged.Slots, want.Backend{Address: a.client, Port: 40000 + i})
+			}
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.mux)}, Services: []want.Service{a.service(80, 80, 8080), forged}})
+			answered := 0
+			for i := range uint16(connections) {
+				conn, err := w.dialFrom(netip.AddrPortFrom(a.client, 40000+i), netip.AddrPortFrom(a.mux, 80))
+				if err == nil {
+					answered++
+					conn.Close()
+				}
+			}
+			if answered != connections {
+				t.Errorf("%d of %d connections", answered, connections)
+			}
+		})
+	}
+}
+
 // Tenants choose how many backends their ports have, and each number has a chain.
 func TestChainsThatNoServiceNeedsGo(t *testing.T) {
 	w := newWorld(t)
