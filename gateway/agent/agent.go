@@ -79,7 +79,7 @@ const (
 	settle      = 2 * time.Millisecond
 	guardEvery  = 250 * time.Millisecond
 	repeatEvery = 10 * time.Second
-	// livenessAfter is how long one turn of the loop may take.
+	// livenessAfter is how long one turn of the loop may take, without the time of its transactions.
 	livenessAfter = time.Minute
 )
 
@@ -109,6 +109,8 @@ type Agent struct {
 	told     *lease.Report
 
 	lastLoop atomic.Int64
+	// inKernel is true while the kernel works on a transaction.
+	inKernel atomic.Bool
 	ready    atomic.Bool
 }
 
@@ -197,10 +199,11 @@ func (a *Agent) checkMachine() {
 	a.faults = faults
 }
 
-// IsAlive is false if the loop hangs.
+// IsAlive is false if the loop hangs. A transaction may take long, because the kernel works on it, or on one of another process. To end the
+// agent then would help nobody: the kernel goes on, and the next agent begins again, on all machines of the pool at once.
 func (a *Agent) IsAlive() bool {
 	last := a.lastLoop.Load()
-	return last == 0 || time.Since(time.Unix(0, last)) < livenessAfter
+	return a.inKernel.Load() || last == 0 || time.Since(time.Unix(0, last)) < livenessAfter
 }
 
 // IsReady is true once a pass has brought the kernel's tables and the seats up to date, until a pass fails. Parts that the kernel refuses

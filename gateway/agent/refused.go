@@ -97,7 +97,10 @@ func (a *Agent) apply(wanted *want.Tables) error {
 // applyOnce sends one transaction.
 func (a *Agent) applyOnce(tables *want.Tables) error {
 	start := time.Now()
+	a.inKernel.Store(true)
 	done, err := a.Tables.Apply(tables)
+	a.inKernel.Store(false)
+	a.lastLoop.Store(time.Now().UnixNano())
 	a.Metrics.transactions.Observe(time.Since(start).Seconds())
 	a.guard.after(a.Tables, done != table.Applied{}, time.Since(start))
 	if done.Rebuilt {
