@@ -127,6 +127,10 @@ func TestGatewayValuesAreChecked(t *testing.T) {
 			`gateways.pools has "p" twice`,
 		},
 		"no router ID":           {`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"]}]`, `pool "p" has no routerIDs`},
+		"a way back without networks": {
+			`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"announce":"none","returnPath":"routed"}]`,
+			`pool "p" has returnPath: routed and no backendNetworks`,
+		},
 		"no address":             {`--set-json=gateways.pools=[{"name":"p","announce":"none"}]`, `'addresses'`},
 		"an unknown key":         {`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"vrrp":true}]`, `'vrrp'`},
 		"values of an old chart": {`--set-json=gateways={"pools":[{"name":"p","addresses":["192.0.2.0/24"],"announce":"none"}],"agent":null}`, `--reset-then-reuse-values`},

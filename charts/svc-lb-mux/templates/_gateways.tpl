@@ -91,5 +91,8 @@
 {{- if and (ne (.announce | default "vrrp") "none") (not .routerIDs) -}}
 {{- fail (printf "gateways.pools: pool %q has no routerIDs: list numbers from 1 to 255 that no other VRRP router on the network has, such as [51, 52], or set announce: none" .name) -}}
 {{- end -}}
+{{- if and (eq (.returnPath | default "node") "routed") (not .backendNetworks) -}}
+{{- fail (printf "gateways.pools: pool %q has returnPath: routed and no backendNetworks. A machine then takes UDP packets from a backend's address and port for replies, and a tenant could make an endpoint with the address of somebody else's client. List the networks of pods, in which no clients are, such as [10.244.0.0/16]" .name) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}

@@ -158,6 +158,11 @@ func (o *Options) checkChoices() error {
 	if !slices.Contains(paths, want.ReturnPath(o.ReturnPath)) {
 		wrong = append(wrong, fmt.Errorf("--return-path %q: write node, routed or gateway", o.ReturnPath))
 	}
+	if o.ReturnPath == string(want.ViaRouted) && o.BackendNetworks == "" {
+		wrong = append(wrong, errors.New("--return-path=routed needs --backend-networks: UDP packets from a backend's address and port count as "+
+			"replies, and a tenant could make an endpoint with the address of somebody else's client: name the networks of pods, in which no "+
+			"clients are, such as 10.244.0.0/16"))
+	}
 	if !slices.Contains([]announce.Mode{announce.VRRP, keepalived.Mode, announce.None}, announce.Mode(o.Announce)) {
 		wrong = append(wrong, fmt.Errorf("--announce %q: write vrrp, keepalived or none", o.Announce))
 	}

@@ -243,6 +243,26 @@ func (s *site) checkProbes(t *testing.T) {
 	}
 }
 
+func TestMistakesInTheOptionsNameTheWayOut(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*process.Options)
+		want   string
+	}{
+		"a way back without networks of backends": {func(o *process.Options) { o.ReturnPath = "routed" }, "--return-path=routed needs --backend-networks"},
+		"a bad network":             {func(o *process.Options) { o.BackendNetworks = "10.0.0.1/8" }, `"10.0.0.1/8" isn't a network`},
+		"with networks of backends": {func(o *process.Options) { o.ReturnPath, o.BackendNetworks = "routed", "10.0.0.0/8" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := process.DefaultOptions(func(string) string { return "" })
+			o.Name, o.Kubeconfig = "a", "/etc/kubeconfig"
+			test.change(&o)
+			if err := o.Check(); fmt.Sprint(err) != "<nil>" && test.want == "" || !strings.Contains(fmt.Sprint(err), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
 func TestProcessCarriesAMuxAndSaysGoodbye(t *testing.T) {
 	s := newSite(t)
 	before := s.gateway.Run("sh", "-c", "nft list ruleset; ip -o address show dev front")
