@@ -49,6 +49,8 @@ type Channel struct {
 	// SourceRanges are the networks that may connect, also malformed ones and those of the older annotation, as messages show them:
 	// sorted, quoted and shortened. It is empty if every network may connect.
 	SourceRanges string
+	// SourceRangeCount is how many they are.
+	SourceRangeCount int
 	// Recorded are the public numbers in the channel's ports annotation. The channel's owner can edit it, so trust it
 	// only for numbers that the owner may ask for.
 	Recorded []PortMapping
@@ -77,7 +79,7 @@ func (l Language) ParseChannel(svc *corev1.Service) (Channel, Findings) {
 	l.checkRoles(svc, &found)
 	channel.Disabled = l.disabled(svc, &found)
 	channel.Ports = l.channelPorts(svc, &found)
-	channel.SourceRanges = sourceRanges(svc, &found)
+	channel.SourceRanges, channel.SourceRangeCount = sourceRanges(svc, &found), len(SourceRangesOf(svc))
 	if n, set := noteAt(svc, l.keys.ChannelHostname, InvalidHostname, &found); set {
 		channel.Hostnames = parseHostnames(&n)
 	}

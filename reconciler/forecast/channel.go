@@ -34,7 +34,8 @@ func (o *Outlook) Channel(before *plan.ObservedChannel, after plan.ObservedChann
 }
 
 func sameRequests(a, b *plan.ObservedChannel) bool {
-	return len(a.Problems) == 0 && a.Disabled == b.Disabled && a.SourceRanges == b.SourceRanges && slices.Equal(a.Ports, b.Ports) &&
+	return len(a.Problems) == 0 && a.Disabled == b.Disabled && a.SourceRanges == b.SourceRanges && a.SourceRangeCount == b.SourceRangeCount &&
+		slices.Equal(a.Ports, b.Ports) &&
 		slices.Equal(a.Hostnames, b.Hostnames) && slices.Equal(a.Direct, b.Direct)
 }
 
@@ -75,11 +76,11 @@ func (o *Outlook) refusal(before, after *plan.ObservedChannel, now *outcome, hid
 	switch {
 	case now.Key != "":
 		predicted.Field = "metadata.annotations[" + now.Key + "]"
-	case now.Reason == validation.SourceRangesNotSupported:
+	case now.Reason == validation.SourceRangesNotSupported, now.Reason == plan.SourceRangesExceeded:
 		predicted.Field = "spec.loadBalancerSourceRanges"
 	}
 	switch {
-	case was.IsAttached && !now.IsAttached && now.Reason == validation.SourceRangesNotSupported:
+	case was.IsAttached && !now.IsAttached && predicted.Field == "spec.loadBalancerSourceRanges":
 		predicted.Effect = textLoses()
 	case now.IsAttached:
 		predicted.Effect = textKeeps()

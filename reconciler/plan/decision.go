@@ -41,7 +41,8 @@ type refusal struct {
 // isAboutPorts is true if a request for other numbers, or for fewer ports, could be accepted.
 func (r *refusal) isAboutPorts() bool {
 	switch r.reason {
-	case MuxNotFound, NamespaceNotAllowed, HostnameNotAllowed, NotAccepted, Disabled, MuxPatchRefused, validation.SourceRangesNotSupported:
+	case MuxNotFound, NamespaceNotAllowed, HostnameNotAllowed, NotAccepted, Disabled, MuxPatchRefused, validation.SourceRangesNotSupported,
+		SourceRangesExceeded:
 		return false
 	}
 	return true

@@ -18,7 +18,7 @@ func (k *keeping) isReturning(c *channel) bool {
 		return false
 	}
 	switch validation.Reason(said.Reason) {
-	case Disabled, validation.SourceRangesNotSupported, PortChangesLimited:
+	case Disabled, validation.SourceRangesNotSupported, SourceRangesExceeded, PortChangesLimited:
 		return true
 	}
 	return false

@@ -24,6 +24,11 @@ func textSourceRanges(ranges string, mux types.NamespacedName) string {
 		"use a mux on gateways, a NetworkPolicy or a load balancer of its own", mux, ranges)
 }
 
+func textTooManyRanges(count int, namespace string, mux types.NamespacedName) string {
+	return fmt.Sprintf("spec.loadBalancerSourceRanges: %d networks are too many: the channels of namespace %s may have %d together on the mux %s: "+
+		"join networks, or use another mux", count, namespace, MaxSourceRanges, mux)
+}
+
 func textLimited(namespace string, mux types.NamespacedName, has bool, until time.Time) string {
 	comes := "the channel gets its ports at " + textUntil(until)
 	if has {

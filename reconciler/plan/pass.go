@@ -29,6 +29,7 @@ type pass struct {
 	neverPublished map[Slot]bool
 	holdUntil      time.Time       // see recreated.go
 	changed        map[string]bool // namespaces whose channels change ports with this pass
+	tooManyRanges  map[types.NamespacedName]bool
 
 	said sayings
 }
@@ -57,6 +58,7 @@ func newPass(w *World, m *Memory) *pass {
 		plan:           &Plan{Mux: w.Key},
 		neverPublished: map[Slot]bool{},
 		changed:        map[string]bool{},
+		tooManyRanges:  tooManyRanges(w.Channels),
 		said:           sayingsOf(w.Key),
 	}
 	channels := make([]channel, len(w.Channels))

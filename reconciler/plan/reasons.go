@@ -35,6 +35,8 @@ const (
 	MuxPortConflict validation.Reason = "MuxPortConflict"
 	// PortRangesNotSupported is a channel that asks for a range of numbers on a mux that isn't on gateways.
 	PortRangesNotSupported validation.Reason = "PortRangesNotSupported"
+	// SourceRangesExceeded is a channel whose source ranges are more than its namespace may have on the mux.
+	SourceRangesExceeded validation.Reason = "SourceRangesExceeded"
 	// MuxPortLimitExceeded is a channel that doesn't fit under the mux's cap.
 	MuxPortLimitExceeded validation.Reason = "MuxPortLimitExceeded"
 	// QuotaExceeded is a channel that doesn't fit under the quota of its namespace.

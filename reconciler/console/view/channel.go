@@ -51,7 +51,7 @@ func channelOf(s *sight.Sight, verdict *plan.Verdict, observed *plan.ObservedCha
 		if observed != nil && i < len(observed.Ports) {
 			port.Request = observed.Ports[i].Request.String()
 		}
-		if port.Public != 0 && (port.Live || verdict.Reason != validation.SourceRangesNotSupported) {
+		if port.Public != 0 && (port.Live || verdict.Reason != validation.SourceRangesNotSupported && verdict.Reason != plan.SourceRangesExceeded) {
 			has++
 		}
 		channel.Ports = append(channel.Ports, port)
