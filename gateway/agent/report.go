@@ -39,6 +39,9 @@ func (a *Agent) makeReport() *lease.Report {
 	if a.Prober != nil {
 		r.Probes = a.Prober.Results()
 	}
+	if a.seatSet && len(a.decision.Unread) == 0 {
+		r.Adverts = status.Adverts
+	}
 	fault := func(reason, message string) {
 		r.Faults = append(r.Faults, lease.Refusal{Reason: reason, Message: message})
 	}

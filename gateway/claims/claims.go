@@ -20,6 +20,31 @@ type Claims struct {
 	Gateways []Gateway
 	// Down are the backends that don't answer the gateways' probes, sorted, at most MaxDown.
 	Down []netip.AddrPort
+	// Adverts are the intervals of adverts. They are zero while both are DefaultInterval, so that older versions can read the claims.
+	Adverts Adverts
+}
+
+// Adverts are intervals between adverts of a seat's holder. No gateway may send adverts less often than another one believes: otherwise
+// the other one would take the seat between two adverts. So the controller changes the intervals in steps.
+type Adverts struct {
+	// Interval is how often a gateway sends adverts.
+	Interval time.Duration
+	// Believed is the longest interval that a gateway believes, at least Interval.
+	Believed time.Duration
+}
+
+// DefaultInterval lets another gateway take a seat 300 to 400 ms after its holder died.
+const DefaultInterval = 100 * time.Millisecond
+
+// Adverts have steps and a limit in VRRP.
+const (
+	IntervalStep    = 10 * time.Millisecond
+	LongestInterval = 40950 * time.Millisecond
+)
+
+// IsInterval is true for a time that adverts can name.
+func IsInterval(d time.Duration) bool {
+	return d >= IntervalStep && d <= LongestInterval && d%IntervalStep == 0
 }
 
 // MaxDown limits Down. In a working network, fewer backends fail at once. Backends beyond it count as up.

@@ -17,7 +17,9 @@ const (
 	// SizeLimit is how long a text may be. The API server takes 1 MiB, other keys included.
 	SizeLimit = 900 << 10
 
-	schemaVersion = 1
+	// schemaVersion is the version of claims with intervals of adverts. Claims without them have plainVersion, which older versions read.
+	schemaVersion = 2
+	plainVersion  = 1
 )
 
 // ErrNewer is a text of a newer version, which this version can't change without loss.

@@ -19,6 +19,12 @@ type document struct {
 	Seats         []seatJSON    `json:"seats,omitempty"`
 	Gateways      []gatewayJSON `json:"gateways,omitempty"`
 	Down          []string      `json:"down,omitempty"`
+	Adverts       *advertsJSON  `json:"adverts,omitempty"`
+}
+
+type advertsJSON struct {
+	Interval string `json:"interval"`
+	Believed string `json:"believed"`
 }
 
 type muxJSON struct {
@@ -57,7 +63,7 @@ func parse(text []byte) (document, error) {
 	case *v > schemaVersion:
 		return document{}, fmt.Errorf("%w: schemaVersion %d, and this version knows up to %d: nothing is changed; run the newer version again",
 			ErrNewer, *v, schemaVersion)
-	case *v < schemaVersion:
+	case *v < plainVersion:
 		return document{}, fmt.Errorf("schemaVersion %d doesn't exist", *v)
 	}
 	if err := refuseRepeated(json.NewDecoder(bytes.NewReader(text))); err != nil {
@@ -123,7 +129,10 @@ func refuseRepeated(from *json.Decoder) error {
 }
 
 func toDocument(c *Claims) document {
-	doc := document{SchemaVersion: schemaVersion, Pool: c.Pool}
+	doc := document{SchemaVersion: plainVersion, Pool: c.Pool}
+	if c.Adverts != (Adverts{}) {
+		doc.SchemaVersion, doc.Adverts = schemaVersion, &advertsJSON{c.Adverts.Interval.String(), c.Adverts.Believed.String()}
+	}
 	for _, m := range c.Muxes {
 		released := ""
 		if !m.IsHeld() {

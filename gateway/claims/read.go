@@ -35,8 +35,31 @@ func (d *document) claims() (Claims, error) {
 	if err := r.down(d.Down); err != nil {
 		return Claims{}, fmt.Errorf("down: %w", err)
 	}
+	if err := r.adverts(d.Adverts); err != nil {
+		return Claims{}, fmt.Errorf("adverts: %w", err)
+	}
 	r.claims.sort()
 	return r.claims, nil
+}
+
+func (r *reader) adverts(a *advertsJSON) error {
+	if a == nil {
+		return nil
+	}
+	for _, part := range []struct {
+		text string
+		to   *time.Duration
+	}{{a.Interval, &r.claims.Adverts.Interval}, {a.Believed, &r.claims.Adverts.Believed}} {
+		value, err := time.ParseDuration(part.text)
+		if err != nil || !IsInterval(value) {
+			return fmt.Errorf("%q isn't an interval from %s to %s in steps of %s", short(part.text), IntervalStep, LongestInterval, IntervalStep)
+		}
+		*part.to = value
+	}
+	if r.claims.Adverts.Believed < r.claims.Adverts.Interval {
+		return fmt.Errorf("believed %s is shorter than interval %s", a.Believed, a.Interval)
+	}
+	return nil
 }
 
 func (r *reader) down(list []string) error {

@@ -81,7 +81,8 @@ func (s *server) decide(a *agent, news *want.World) {
 		seat := &d.Wanted.Seats[i]
 		keep[seat.RouterID] = true
 		r := a.routers[seat.RouterID]
-		r.Priority, r.Interval, r.Source = seat.Priority, 100*time.Millisecond, a.own()
+		r.Priority, r.Source = seat.Priority, a.own()
+		r = r.Adopt(s.now, claims.DefaultInterval, claims.DefaultInterval)
 		a.routers[seat.RouterID] = r.Start(s.now)
 	}
 	for id, r := range a.routers {

@@ -23,12 +23,18 @@ type reportJSON struct {
 	Muxes   []muxJSON     `json:"muxes,omitempty"`
 	Omitted int           `json:"omitted,omitempty"`
 	Probes  *probesJSON   `json:"probes,omitempty"`
+	Adverts *advertsJSON  `json:"adverts,omitempty"`
 	Faults  []refusalJSON `json:"faults,omitempty"`
 }
 
 type probesJSON struct {
 	Settled bool     `json:"settled"`
 	Failing []string `json:"failing,omitempty"`
+}
+
+type advertsJSON struct {
+	Sends    string `json:"sends"`
+	Believes string `json:"believes"`
 }
 
 type versionJSON struct {
@@ -70,6 +76,9 @@ func (r *Report) document() *reportJSON {
 		for _, backend := range r.Probes.Failing[:min(len(r.Probes.Failing), maxFailing)] {
 			doc.Probes.Failing = append(doc.Probes.Failing, backend.String())
 		}
+	}
+	if r.Adverts != nil {
+		doc.Adverts = &advertsJSON{r.Adverts.Sends.String(), r.Adverts.Believes.String()}
 	}
 	holds := slices.Clone(r.Holds)
 	slices.Sort(holds)

@@ -71,6 +71,8 @@ type Report struct {
 	Omitted int
 	// Probes are nil if this gateway doesn't probe backends.
 	Probes *Probes
+	// Adverts are nil while the agent doesn't know what the machine does.
+	Adverts *Adverts
 	// Faults are about the whole machine, such as missing rights.
 	Faults []Refusal
 }
@@ -81,6 +83,14 @@ type Probes struct {
 	Settled bool
 	// Failing are the backends that don't answer, sorted, at most maxFailing.
 	Failing []netip.AddrPort
+}
+
+// Adverts are the intervals of adverts that a gateway uses now.
+type Adverts struct {
+	// Sends is the longest interval between two of its adverts; 0 if it sends none.
+	Sends time.Duration
+	// Believes is the longest interval that it believes for each of its seats.
+	Believes time.Duration
 }
 
 // Version identifies one version of an object.

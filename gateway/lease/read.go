@@ -102,6 +102,9 @@ func (doc *reportJSON) report() (*Report, error) {
 	if r.Probes, err = doc.Probes.probes(); err != nil {
 		return nil, err
 	}
+	if r.Adverts, err = doc.Adverts.adverts(); err != nil {
+		return nil, err
+	}
 	for _, id := range doc.Holds {
 		if id < 1 || id > 255 {
 			return nil, fmt.Errorf("router ID %d isn't from 1 to 255", id)
@@ -147,6 +150,18 @@ func (doc *probesJSON) probes() (*Probes, error) {
 		p.Failing = append(p.Failing, backend)
 	}
 	return p, nil
+}
+
+func (doc *advertsJSON) adverts() (*Adverts, error) {
+	if doc == nil {
+		return nil, nil
+	}
+	sends, err := time.ParseDuration(doc.Sends)
+	believes, err2 := time.ParseDuration(doc.Believes)
+	if err != nil || err2 != nil || sends < 0 || believes < 0 {
+		return nil, fmt.Errorf("%q and %q aren't intervals of adverts such as 100ms", short(doc.Sends, maxText), short(doc.Believes, maxText))
+	}
+	return &Adverts{sends, believes}, nil
 }
 
 func readRefusals(docs []refusalJSON, most int) ([]Refusal, int) {

@@ -1,7 +1,6 @@
 package announce
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -15,6 +14,8 @@ import (
 
 	"nowake.ai/svc-lb-mux/gateway/agent/vrrp"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/claims"
+	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
 // Announcer answers for the addresses of seats. Set and Status may be called while Run runs.
@@ -57,7 +58,6 @@ type stranger struct {
 
 // New returns an announcer. Run opens its sockets, in the network namespace of the process.
 func New(o Options) *Announcer {
-	o.Interval = cmp.Or(o.Interval, DefaultInterval)
 	if o.Log == nil {
 		o.Log = zap.NewNop().Sugar()
 	}
@@ -88,7 +88,7 @@ func (a *Announcer) Addresses() ([]Assigned, error) { return Addresses() }
 func (a *Announcer) Status() Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return Status{slices.Clone(a.status.Holds), slices.Clone(a.status.Faults)}
+	return Status{slices.Clone(a.status.Holds), slices.Clone(a.status.Faults), a.status.Adverts}
 }
 
 // Changed is readable after the status changed.
@@ -116,6 +116,7 @@ func (a *Announcer) Run(ctx context.Context) error {
 			return a.handOver()
 		case s := <-a.sets:
 			a.set(s.seats)
+			a.publish()
 			close(s.done)
 		case h := <-a.adverts:
 			a.receive(h)
@@ -144,9 +145,11 @@ func (a *Announcer) set(seats []want.Seat) {
 		keep[next.RouterID] = true
 		s := a.seats[next.RouterID]
 		if s == nil {
-			s = &seat{router: vrrp.Router{Interval: a.Interval}}
+			s = &seat{}
 			a.seats[next.RouterID] = s
 		}
+		intervals := Intervals(&next, a.Interval)
+		s.router = s.router.Adopt(now, intervals.Interval, intervals.Believed)
 		if !slices.Equal(next.Addresses, s.Addresses) {
 			s.announceAgain(now)
 		}
@@ -249,9 +252,12 @@ func (a *Announcer) publish() {
 		}
 		now.Faults = append(now.Faults, a.strangers[key].Fault)
 	}
+	if a.isSet {
+		now.Adverts = a.intervals()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if slices.Equal(now.Holds, a.status.Holds) && slices.Equal(now.Faults, a.status.Faults) {
+	if now.Equal(&a.status) {
 		return
 	}
 	a.status = now
@@ -259,6 +265,18 @@ func (a *Announcer) publish() {
 	case a.changed <- struct{}{}:
 	default:
 	}
+}
+
+// intervals returns the intervals of all seats. Without a seat, the gateway sends nothing and contradicts no other gateway.
+func (a *Announcer) intervals() *lease.Adverts {
+	used := &lease.Adverts{Believes: claims.LongestInterval}
+	if a.Mode == None {
+		return used
+	}
+	for _, s := range a.seats {
+		used.Sends, used.Believes = max(used.Sends, s.router.Interval), min(used.Believes, s.router.Believed)
+	}
+	return used
 }
 
 // strangerFor is how long the status shows a fault of the segment after it was seen last.

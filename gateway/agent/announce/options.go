@@ -1,12 +1,17 @@
 package announce
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
+	"k8s.io/utils/ptr"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/claims"
+	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
 // Mode is how a gateway gets the packets of its seats.
@@ -26,7 +31,8 @@ type Options struct {
 	Unicast bool
 	// Group identifies the gateways that share seats, such as namespace/pool.
 	Group string
-	// Interval is how often the holder of a seat sends adverts.
+	// Interval counts while the claims name no intervals. Then the gateway sends adverts at least as often as by default, and believes
+	// Interval. So gateways with different settings don't hold a seat at the same time.
 	Interval time.Duration
 	// Known are addresses that were put on the interface before a restart.
 	Known []netip.Addr
@@ -41,6 +47,22 @@ type Status struct {
 	Holds []uint8
 	// Faults are sorted.
 	Faults []Fault
+	// Adverts are the intervals in use. It is nil while they aren't known.
+	Adverts *lease.Adverts
+}
+
+// Equal is true if both are the same.
+func (s *Status) Equal(other *Status) bool {
+	return slices.Equal(s.Holds, other.Holds) && slices.Equal(s.Faults, other.Faults) && ptr.Equal(s.Adverts, other.Adverts)
+}
+
+// Intervals returns the intervals for a seat. The default is the interval of the settings.
+func Intervals(s *want.Seat, setting time.Duration) claims.Adverts {
+	if s.Adverts != (claims.Adverts{}) {
+		return s.Adverts
+	}
+	setting = cmp.Or(setting, claims.DefaultInterval)
+	return claims.Adverts{Interval: min(setting, claims.DefaultInterval), Believed: max(setting, claims.DefaultInterval)}
 }
 
 // Fault is something about the machine or its segment that must be put right.
@@ -59,8 +81,6 @@ const (
 const (
 	refreshEvery = 800 * time.Millisecond
 	lifetime     = 5 * time.Second
-	// DefaultInterval lets another gateway take a seat 300 to 400 ms after its holder died.
-	DefaultInterval = 100 * time.Millisecond
 )
 
 // helloTimes are how long after it took a seat a gateway announces the addresses. Once isn't enough: Linux ignores a second change of a

@@ -9,6 +9,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/claims"
 )
 
 const header = "# Written by the svc-lb-mux gateway. It replaces this file as a whole: put settings of your own into keepalived.conf.\n"
@@ -27,6 +28,7 @@ func config(o *Options, seats []want.Seat, six bool) string {
 // again.
 func instance(o *Options, s *want.Seat, six bool) string {
 	var text strings.Builder
+	intervals := announce.Intervals(s, o.Interval)
 	line := func(format string, values ...any) { fmt.Fprintf(&text, "    "+format+"\n", values...) }
 	fmt.Fprintf(&text, "\nvrrp_instance svc_lb_mux_%d {\n", s.RouterID)
 	line("version 3")
@@ -34,7 +36,10 @@ func instance(o *Options, s *want.Seat, six bool) string {
 	line("interface %s", o.Interface)
 	line("virtual_router_id %d", s.RouterID)
 	line("priority %d", s.Priority)
-	line("advert_int %.2f", o.Interval.Seconds())
+	line("advert_int %.2f", intervals.Interval.Seconds())
+	if n := missedAdverts(intervals); n > usualMissed {
+		line("down_timer_adverts %d", n)
+	}
 	line("garp_master_delay 1")
 	line("garp_master_refresh %d", int(announceAgain/time.Second))
 	if peers := peersOf(s, six); o.Unicast && len(peers) > 0 {
@@ -56,6 +61,23 @@ func instance(o *Options, s *want.Seat, six bool) string {
 	}
 	text.WriteString("}\n")
 	return text.String()
+}
+
+// A backup takes the seat after usualMissed adverts that it misses. keepalived allows up to mostMissed.
+const (
+	usualMissed = 3
+	mostMissed  = 100
+)
+
+// missedAdverts returns how many adverts of its own interval keepalived must miss before it takes the seat. keepalived learns the interval of
+// the seat's holder from the holder's adverts. But when it reads its file again, it forgets that interval until the next advert.
+func missedAdverts(a claims.Adverts) int64 {
+	return min(mostMissed, int64((usualMissed*a.Believed+a.Interval-1)/a.Interval))
+}
+
+// believes returns the longest interval that keepalived believes right after it has read its file.
+func believes(a claims.Adverts) time.Duration {
+	return time.Duration(missedAdverts(a)) * a.Interval / usualMissed
 }
 
 // announceAgain is how often the holder of a seat announces its addresses. Neighbours that missed the first announcement learn the

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/claims"
 )
 
 func seat() want.Seat {
@@ -46,6 +47,11 @@ vrrp_instance svc_lb_mux_7 {
 	four := config(o, []want.Seat{seat()}, false)
 	if diff := cmp.Diff(want4, four); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	changing := seat()
+	changing.Adverts = claims.Adverts{Interval: 100 * time.Millisecond, Believed: time.Second}
+	if text := config(o, []want.Seat{changing}, false); !strings.Contains(text, "    advert_int 0.10\n    down_timer_adverts 30\n") {
+		t.Errorf("while the pool's interval changes:\n%s", text)
 	}
 	six := config(o, []want.Seat{seat()}, true)
 	if !strings.Contains(six, "        fd09:1::2\n") || strings.Contains(six, "10.9.1.2") || !strings.Contains(six, "        fe80::") {

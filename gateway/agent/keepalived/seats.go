@@ -16,6 +16,8 @@ import (
 
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/claims"
+	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
 // The default paths, as Debian and Fedora have them.
@@ -72,11 +74,13 @@ type Seats struct {
 	written  error // why the file can't be written, keepalived can't be told, or addresses can't be listed
 	// again is true if keepalived was told while it was starting. It may have read the former file, and missed the signal.
 	again bool
+	// inFile are the intervals in the file since changedAt, and before are those before that.
+	inFile, before lease.Adverts
+	changedAt      time.Time
 }
 
 // New returns Seats that change nothing until the first Set.
 func New(o Options) *Seats {
-	o.Interval = cmp.Or(o.Interval, announce.DefaultInterval)
 	o.Config, o.PID = cmp.Or(o.Config, DefaultConfig), cmp.Or(o.PID, DefaultPID)
 	if o.Log == nil {
 		o.Log = zap.NewNop().Sugar()
@@ -109,6 +113,7 @@ func (k *Seats) Set(ctx context.Context, seats []want.Seat) error {
 	}
 	k.mu.Lock()
 	k.text, k.seats, k.isBehind = config(&k.Options, seats, k.isSix(before)), slices.Clone(seats), time.Now()
+	k.noteIntervals()
 	k.mu.Unlock()
 	deadline := time.Now().Add(patience)
 	for {
@@ -133,7 +138,7 @@ func (k *Seats) isSix(assigned []announce.Assigned) bool {
 func (k *Seats) Status() announce.Status {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return announce.Status{Holds: slices.Clone(k.status.Holds), Faults: slices.Clone(k.status.Faults)}
+	return announce.Status{Holds: slices.Clone(k.status.Holds), Faults: slices.Clone(k.status.Faults), Adverts: k.status.Adverts}
 }
 
 // Changed is readable after the status changed.
@@ -231,15 +236,43 @@ func (k *Seats) publish(holds []uint8, missing []string) {
 		faults = append(faults, announce.Fault{Reason: NotFollowing, Message: fmt.Sprintf("keepalived doesn't do what %s says (%s): is the file "+
 			"included in keepalived.conf? Its log says more", k.Config, strings.Join(missing[:min(len(missing), 3)], ", "))})
 	}
-	if slices.Equal(holds, k.status.Holds) && slices.Equal(faults, k.status.Faults) {
+	now := announce.Status{Holds: holds, Faults: faults, Adverts: k.adverts()}
+	if now.Equal(&k.status) {
 		return
 	}
 	k.tell(holds, faults)
-	k.status = announce.Status{Holds: holds, Faults: faults}
+	k.status = now
 	select {
 	case k.changed <- struct{}{}:
 	default:
 	}
+}
+
+// noteIntervals notes what the file says about intervals, and since when.
+func (k *Seats) noteIntervals() {
+	next := lease.Adverts{Believes: claims.LongestInterval}
+	for i := range k.seats {
+		intervals := announce.Intervals(&k.seats[i], k.Interval)
+		next.Sends, next.Believes = max(next.Sends, intervals.Interval), min(next.Believes, believes(intervals))
+	}
+	if k.inFile != next {
+		k.before, k.inFile, k.changedAt = k.inFile, next, time.Now()
+	}
+}
+
+// adverts returns keepalived's intervals; nil if they aren't known. Until keepalived had time to read a change, those of before may be in use, too.
+func (k *Seats) adverts() *lease.Adverts {
+	if k.written != nil || k.again {
+		return nil
+	}
+	used := k.inFile
+	if time.Since(k.changedAt) < patience {
+		used.Sends = max(used.Sends, k.before.Sends)
+		if k.before.Sends > 0 {
+			used.Believes = min(used.Believes, k.before.Believes)
+		}
+	}
+	return &used
 }
 
 // tell logs changes, and calls Taken.

@@ -16,6 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/announce"
 	"nowake.ai/svc-lb-mux/gateway/agent/keepalived"
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/validation"
 	"nowake.ai/svc-lb-mux/validation/flags"
 )
@@ -71,7 +72,7 @@ func DefaultOptions(getenv func(string) string) Options {
 		ReturnPath:       string(want.ViaNode),
 		Announce:         string(announce.VRRP),
 		KeepalivedConfig: keepalived.DefaultConfig, KeepalivedPID: keepalived.DefaultPID,
-		Interval:     announce.DefaultInterval,
+		Interval:     claims.DefaultInterval,
 		APIPrefix:    cmp.Or(getenv("API_PREFIX"), validation.DefaultPrefix),
 		Namespace:    cmp.Or(getenv("NAMESPACE"), "default"),
 		Kubeconfig:   getenv("KUBECONFIG"),
@@ -103,7 +104,7 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text(&o.KeepalivedConfig, "keepalived-config", "`file` that the agent writes for keepalived: include it in keepalived.conf")
 	text(&o.KeepalivedPID, "keepalived-pid", "`file` with keepalived's process ID")
 	set.BoolVar(&o.Unicast, "vrrp-unicast", o.Unicast, "send adverts to the other gateways' addresses instead of the multicast group")
-	set.DurationVar(&o.Interval, "advert-interval", o.Interval, "`time` between two adverts; equal on all gateways of a pool")
+	set.DurationVar(&o.Interval, "advert-interval", o.Interval, "`time` between two adverts, as the pool's advertInterval says. It counts until the pool's claims name it")
 	set.DurationVar(&o.ProbeBackends, "probe-backends", o.ProbeBackends,
 		"`time` between two TCP connections to each backend that test whether it answers; none if 0. Equal on all gateways of a pool")
 	set.BoolVar(&o.Goodbye, "goodbye", o.Goodbye, "at the end, remove tables, addresses and state of this gateway")
@@ -171,9 +172,9 @@ func (o *Options) checkChoices() error {
 			wrong = append(wrong, fmt.Errorf("%s %q: write an absolute path", name, file))
 		}
 	}
-	const step, longest = 10 * time.Millisecond, 40950 * time.Millisecond
-	if o.Interval < step || o.Interval > longest || o.Interval%step != 0 {
-		wrong = append(wrong, fmt.Errorf("--advert-interval %s: write 10ms to %s, in steps of 10ms", o.Interval, longest))
+	if !claims.IsInterval(o.Interval) {
+		wrong = append(wrong, fmt.Errorf("--advert-interval %s: write %s to %s, in steps of %s", o.Interval, claims.IntervalStep,
+			claims.LongestInterval, claims.IntervalStep))
 	}
 	if o.ProbeBackends != 0 && (o.ProbeBackends < time.Second || o.ProbeBackends > time.Hour) {
 		wrong = append(wrong, fmt.Errorf("--probe-backends %s: write 1s to 1h, or 0 for no probes", o.ProbeBackends))

@@ -30,16 +30,29 @@ const (
 type Router struct {
 	// Priority is from 1 to 254.
 	Priority uint8
-	// Interval is how often this router sends adverts while it is active.
+	// Interval is how often this router sends adverts while it is active. Adopt changes it.
 	Interval time.Duration
+	// Believed is the longest interval that this router believes: a longer one in an advert counts as this one. Otherwise one forged advert
+	// would make all routers wait for two minutes.
+	Believed time.Duration
 	// Source is the address that this router sends adverts from. Of two routers with one priority, the higher address wins.
 	Source netip.Addr
 
 	State State
 	// Deadline is when Tick must be called.
 	Deadline time.Time
-	// activeInterval is the interval of the active router's adverts.
+	// activeInterval is the interval of the active router's adverts, as far as it is believed.
 	activeInterval time.Duration
+}
+
+// Adopt changes the intervals. An active router with a shorter interval sends its next advert soon. A backup waits as long as before for the
+// next advert: the active router may have announced its former interval.
+func (r Router) Adopt(now time.Time, interval, believed time.Duration) Router {
+	if r.State == Active && interval < r.Interval {
+		r.Deadline = now
+	}
+	r.Interval, r.Believed = interval, believed
+	return r
 }
 
 // Start starts a stopped router as a backup.
@@ -82,12 +95,12 @@ func (r Router) Receive(now time.Time, a *Advert, source netip.Addr) (Router, []
 		case a.Priority == 0:
 			r.Deadline = now.Add(r.skew())
 		case a.Priority >= r.Priority:
-			r.activeInterval = a.Interval
+			r.activeInterval = min(a.Interval, r.Believed)
 			r.Deadline = now.Add(r.silence())
 		}
 	case Active:
 		if a.Priority > r.Priority || a.Priority == r.Priority && r.Source.Less(source) {
-			r.State, r.activeInterval = Backup, a.Interval
+			r.State, r.activeInterval = Backup, min(a.Interval, r.Believed)
 			r.Deadline = now.Add(r.silence())
 			return r, []Action{Release}
 		}

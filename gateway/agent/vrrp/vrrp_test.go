@@ -124,7 +124,8 @@ func (s *segment) active() []int {
 func drawSegment(t *rapid.T) *segment {
 	s := &segment{now: time.Unix(0, 0)}
 	for i := range rapid.IntRange(2, 4).Draw(t, "routers") {
-		r := vrrp.Router{Priority: rapid.Uint8Range(1, 254).Draw(t, "priority"), Interval: 100 * time.Millisecond, Source: addr("10.0.0.1")}
+		r := vrrp.Router{Priority: rapid.Uint8Range(1, 254).Draw(t, "priority"), Interval: 100 * time.Millisecond, Believed: 100 * time.Millisecond,
+			Source: addr("10.0.0.1")}
 		for range i {
 			r.Source = r.Source.Next()
 		}

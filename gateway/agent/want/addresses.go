@@ -86,7 +86,8 @@ func (d *deciding) seats() []Seat {
 		if position < 0 {
 			continue
 		}
-		seat := Seat{RouterID: claim.RouterID, Priority: uint8(max(1, highestPriority-position)), Others: len(claim.Order) - 1}
+		seat := Seat{RouterID: claim.RouterID, Priority: uint8(max(1, highestPriority-position)), Others: len(claim.Order) - 1,
+			Adverts: d.Claims.Adverts}
 		for _, name := range claim.Order {
 			if name != d.Settings.Gateway {
 				seat.Peers = append(seat.Peers, peers[name]...)

@@ -76,6 +76,8 @@ type Seat struct {
 	Others int
 	// Addresses are those of the muxes with this seat, sorted.
 	Addresses []netip.Addr
+	// Adverts are the intervals that the claims name; zero without any.
+	Adverts claims.Adverts
 }
 
 // Decision has the wanted tables and seats, and the refusals.
