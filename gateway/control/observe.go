@@ -48,6 +48,7 @@ func (c *Controller) observe(ctx context.Context) (*observation, error) {
 			continue
 		}
 		read := &stored{object: &list[i]}
+		read.Version = lease.Version{UID: list[i].UID, ResourceVersion: list[i].ResourceVersion}
 		known, err := claims.Decode(&list[i], pool)
 		if err != nil {
 			read.Problem = err.Error()

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -41,7 +42,7 @@ func TestControllerReadsThePoolsOfTheValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got) != 2 || got[1].Name != "rack" || got[1].ReturnPath != "routed" || !slices.Equal(got[1].RouterIDs, []uint8{51, 60, 61, 62}) ||
-		!slices.Equal(got[0].Gateways.Names, []string{"far-1"}) {
+		got[1].AdvertInterval != 200*time.Millisecond || !slices.Equal(got[0].Gateways.Names, []string{"far-1"}) {
 		t.Errorf("the pools are %+v", got)
 	}
 	var raw struct{ Pools []map[string]any }

@@ -33,6 +33,10 @@ func (d *deciding) alarms() {
 	if d.Stored.Problem != "" {
 		add("", ClaimsUnreadable, d.Stored.Problem)
 	}
+	d.sortAlarms()
+}
+
+func (d *deciding) sortAlarms() {
 	slices.SortFunc(d.Alarms, func(a, b Alarm) int {
 		return cmp.Or(cmp.Compare(a.Gateway, b.Gateway), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
 	})

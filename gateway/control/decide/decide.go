@@ -65,6 +65,7 @@ func Decide(w *World) Decision {
 	d.orphans()
 	d.setSeats()
 	d.next.Down = d.down()
+	d.setAdverts()
 	for _, m := range d.order {
 		d.status(m)
 	}
@@ -147,6 +148,7 @@ func (d *deciding) rebuild() claims.Claims {
 		empty.Seats = append(empty.Seats, claims.Seat{RouterID: id})
 	}
 	rebuilt := claims.Rebuild(empty, services(d.order))
+	rebuilt.Adverts = d.rebuiltAdverts()
 	elsewhere := map[netip.Addr]bool{}
 	for _, r := range d.Elsewhere {
 		elsewhere[r.Address] = true

@@ -99,6 +99,9 @@ func printClaims(b *strings.Builder, c *claims.Claims) {
 	for _, g := range c.Gateways {
 		fmt.Fprintf(b, "  gateway %s: %v\n", g.Name, g.Addresses)
 	}
+	if c.Adverts != (claims.Adverts{}) {
+		fmt.Fprintf(b, "  adverts every %s, believed up to %s\n", c.Adverts.Interval, c.Adverts.Believed)
+	}
 }
 
 func printStatuses(b *strings.Builder, what string, list []decide.Status) {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -95,6 +96,11 @@ func textGatewayStale(name string) string {
 
 func textUnselected(name, pool string) string {
 	return fmt.Sprintf("gateway %s names pool %s, whose selector doesn't match it: change the selector, or the agent's --pool or labels", name, pool)
+}
+
+func textIntervalWaits(name string, interval time.Duration) string {
+	return fmt.Sprintf("gateway %s hasn't reported that it follows the pool's advert interval of %s: the pool changes its intervals once every "+
+		"gateway has: see whether the gateway's agent runs and has the controller's version. If the machine is gone for good, delete the Lease", name, interval)
 }
 
 func textCut(name string, omitted int) string {

@@ -32,4 +32,5 @@ const (
 	GatewayUnselected = "GatewayUnselected" // the Lease names a pool that doesn't select the gateway
 	GatewayFault      = "GatewayFault"      // the agent reports a fault of the machine
 	ReportCut         = "ReportCut"         // the report has no room for all muxes
+	IntervalWaits     = "IntervalWaits"     // the pool's advert interval changes once this gateway reports that it follows
 )

@@ -67,6 +67,10 @@ type sceneGateway struct {
 	Refused    map[string]string   `json:"refused"`    // message by UID
 	Omitted    int                 `json:"omitted"`
 	Fault      string              `json:"fault"`
+	// Sends and Believes are the intervals that the gateway reports for the stored claims, or for older ones if Late is true.
+	Sends    string `json:"sends"`
+	Believes string `json:"believes"`
+	Late     bool   `json:"late"`
 }
 
 func language(t testing.TB) validation.Language {
@@ -89,7 +93,7 @@ func (s *scene) world(t testing.TB) *decide.World {
 		t.Fatal(err)
 	}
 	w := &decide.World{Pool: pools[0], IsLive: !s.Cached, Namespaces: s.Namespaces, Now: noon, Missing: map[types.NamespacedName]time.Time{}}
-	w.Stored = decide.Stored{Problem: s.Unreadable, MayRebuild: !s.Waits}
+	w.Stored = decide.Stored{Version: lease.Version{ResourceVersion: "2"}, Problem: s.Unreadable, MayRebuild: !s.Waits}
 	if s.Claims != nil {
 		text, err := json.Marshal(s.Claims)
 		if err != nil {
@@ -204,6 +208,14 @@ func (g *sceneGateway) gateway(pool string) decide.Gateway {
 		made.Report.Muxes = append(made.Report.Muxes, m)
 	}
 	slices.SortFunc(made.Report.Muxes, func(a, b lease.Mux) int { return len(a.UID) - len(b.UID) })
+	if g.Sends != "" {
+		sends, _ := time.ParseDuration(g.Sends)
+		believes, _ := time.ParseDuration(g.Believes)
+		made.Report.Adverts, made.Report.Claims.ResourceVersion = &lease.Adverts{Sends: sends, Believes: believes}, "2"
+	}
+	if g.Late {
+		made.Report.Claims.ResourceVersion = "1"
+	}
 	if g.NoFacts {
 		made.Facts, made.Problems = nil, []string{"the facts can't be read"}
 	}

@@ -40,6 +40,8 @@ type World struct {
 type Stored struct {
 	// Claims are nil if there is no ConfigMap, or if it can't be read.
 	Claims *claims.Claims
+	// Version is the ConfigMap's version.
+	Version lease.Version
 	// Problem says why the ConfigMap can't be read, and the way out.
 	Problem string
 	// MayRebuild is true once no other controller can believe that it still leads.

@@ -12,6 +12,7 @@ import (
 	kube "k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/gateway/pool/static"
 )
 
@@ -29,6 +30,8 @@ type Pool struct {
 	// Grace is how long a mux must be missing before its addresses are released, unless a watch told its deletion. It is also how long
 	// released addresses stay reserved for the mux.
 	Grace time.Duration
+	// AdvertInterval is the time between two adverts of a seat's holder.
+	AdvertInterval time.Duration
 }
 
 // Selector selects gateways. Every part that is set must match.
@@ -74,6 +77,8 @@ type poolYAML struct {
 	ReturnPath   string               `json:"returnPath,omitempty"`
 	RouterIDs    []intstr.IntOrString `json:"routerIDs,omitempty"`
 	ReleaseGrace string               `json:"releaseGrace,omitempty"`
+	// AdvertInterval is a time such as 200ms.
+	AdvertInterval string `json:"advertInterval,omitempty"`
 }
 
 // Parse reads the file of pools. It returns all mistakes, each with the pool, the value and the way out.
@@ -103,7 +108,8 @@ func Parse(text []byte) ([]Pool, error) {
 }
 
 func (y *poolYAML) pool() (Pool, error) {
-	p := Pool{Name: y.Name, Gateways: y.Gateways, Announce: y.Announce, ReturnPath: y.ReturnPath, Grace: defaultGrace}
+	p := Pool{Name: y.Name, Gateways: y.Gateways, Announce: y.Announce, ReturnPath: y.ReturnPath, Grace: defaultGrace,
+		AdvertInterval: claims.DefaultInterval}
 	var errs []error
 	if wrong := kube.IsDNS1123Label(y.Name); len(wrong) > 0 || len(y.Name) > maxName {
 		errs = append(errs, fmt.Errorf("the name must be at most %d lower-case letters, digits and dashes", maxName))
@@ -126,6 +132,13 @@ func (y *poolYAML) pool() (Pool, error) {
 		p.Grace, err = time.ParseDuration(y.ReleaseGrace)
 		if err != nil || p.Grace < minGrace || p.Grace > maxGrace {
 			errs = append(errs, fmt.Errorf("releaseGrace %q: write a time from %s to %s, such as 5m", y.ReleaseGrace, minGrace, maxGrace))
+		}
+	}
+	if y.AdvertInterval != "" {
+		p.AdvertInterval, err = time.ParseDuration(y.AdvertInterval)
+		if err != nil || !claims.IsInterval(p.AdvertInterval) {
+			errs = append(errs, fmt.Errorf("advertInterval %q: write a time from %s to %s in steps of %s, such as 200ms", y.AdvertInterval,
+				claims.IntervalStep, claims.LongestInterval, claims.IntervalStep))
 		}
 	}
 	return p, errors.Join(errs...)
