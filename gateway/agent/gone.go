@@ -21,7 +21,8 @@ func (a *Agent) dropFlows(had *want.Tables) {
 	if had != nil && had != a.applied {
 		gone = goneBackends(had, a.applied)
 	}
-	a.gone = slices.DeleteFunc(slices.Concat(gone, a.gone), func(g flows.Gone) bool { return isBackend(g, a.applied) })
+	present := newBackendSets(a.applied)
+	a.gone = slices.DeleteFunc(slices.Concat(gone, a.gone), present.has)
 	a.gone = a.gone[:min(len(a.gone), mostGone)]
 	if len(a.gone) == 0 {
 		return
@@ -37,26 +38,51 @@ func (a *Agent) dropFlows(had *want.Tables) {
 	}
 }
 
-// goneBackends returns the backends of UDP services that the former tables had and the present ones lack.
+// goneBackends returns the backends of UDP services that the former tables had and the present ones lack, each once.
 func goneBackends(had, has *want.Tables) []flows.Gone {
 	var gone []flows.Gone
-	for _, before := range had.Services {
-		if before.Protocol != corev1.ProtocolUDP {
+	present := newBackendSets(has)
+	for i := range had.Services {
+		before := &had.Services[i]
+		u := unit{before.Address, before.Protocol, before.First}
+		if before.Protocol != corev1.ProtocolUDP || slices.Equal(before.Slots, slotsOf(has, u)) {
 			continue
 		}
+		known := map[want.Backend]bool{}
 		for _, b := range before.Slots {
 			g := flows.Gone{Address: before.Address, First: before.First, Last: before.Last, Backend: b.Address, Port: b.Port}
-			if !isBackend(g, has) {
+			if !known[b] && !present.has(g) {
 				gone = append(gone, g)
 			}
+			known[b] = true
 		}
 	}
 	return gone
 }
 
-// isBackend is true if the tables have the backend.
-func isBackend(g flows.Gone, has *want.Tables) bool {
-	return slices.Contains(slotsOf(has, unit{g.Address, corev1.ProtocolUDP, g.First}), want.Backend{Address: g.Backend, Port: g.Port})
+// backendSets are the backends of UDP services. It makes the set of a service when it is asked for a backend of that service: a service
+// may have thousands.
+type backendSets struct {
+	tables *want.Tables
+	sets   map[unit]map[want.Backend]bool
+}
+
+func newBackendSets(tables *want.Tables) *backendSets {
+	return &backendSets{tables, map[unit]map[want.Backend]bool{}}
+}
+
+// has is true if the tables have the backend.
+func (b *backendSets) has(g flows.Gone) bool {
+	u := unit{g.Address, corev1.ProtocolUDP, g.First}
+	set, made := b.sets[u]
+	if !made {
+		set = map[want.Backend]bool{}
+		for _, slot := range slotsOf(b.tables, u) {
+			set[slot] = true
+		}
+		b.sets[u] = set
+	}
+	return set[want.Backend{Address: g.Backend, Port: g.Port}]
 }
 
 // slotsOf returns the backends of a service. Services are sorted.

@@ -8,6 +8,7 @@
 package flows
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -54,50 +55,111 @@ func Drop(namespace int, gone []Gone) (int, error) {
 	if len(gone) == 0 {
 		return 0, nil
 	}
+	ended := index(gone)
 	return changeEach(namespace, func(family byte, original, reply tuple) (netlink.Message, bool) {
-		return message(deleteFlow, netlink.Acknowledge, family, original.raw), isTo(gone, original, reply)
+		return message(deleteFlow, netlink.Acknowledge, family, original.raw), ended.has(original, reply)
 	})
 }
 
-// isTo is true for a UDP flow to one of these backends.
-func isTo(gone []Gone, original, reply tuple) bool {
-	return original.protocol == unix.IPPROTO_UDP && slices.ContainsFunc(gone, func(g Gone) bool {
-		return original.destination == g.Address && original.port >= g.First && original.port <= g.Last && reply.source == g.Backend &&
-			reply.fromPort == g.Port+original.port-g.First
-	})
+// target is what the gone backends of one address have in common: the backend's address, and its port minus the mux's number.
+type target struct {
+	address, backend netip.Addr
+	offset           uint16
+}
+
+// span is a range of a mux's numbers.
+type span struct{ first, last uint16 }
+
+// targets has the numbers of each target, as spans that are sorted and don't overlap. The table may hold 100,000 flows, and 10,000 backends
+// may be gone: so a flow isn't compared with each backend.
+type targets map[target][]span
+
+func index(gone []Gone) targets {
+	all := targets{}
+	for _, g := range gone {
+		t := target{g.Address, g.Backend, g.Port - g.First}
+		all[t] = append(all[t], span{g.First, g.Last})
+	}
+	for t, spans := range all {
+		slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
+		merged := spans[:1]
+		for _, s := range spans[1:] {
+			if last := &merged[len(merged)-1]; s.first <= last.last {
+				last.last = max(last.last, s.last)
+				continue
+			}
+			merged = append(merged, s)
+		}
+		all[t] = merged
+	}
+	return all
+}
+
+// has is true for a UDP flow to one of the backends.
+func (t targets) has(original, reply tuple) bool {
+	if original.protocol != unix.IPPROTO_UDP {
+		return false
+	}
+	_, found := slices.BinarySearchFunc(t[target{original.destination, reply.source, reply.fromPort - original.port}], original.port,
+		func(s span, port uint16) int {
+			switch {
+			case s.last < port:
+				return -1
+			case s.first > port:
+				return 1
+			}
+			return 0
+		})
+	return found
 }
 
 // changeEach calls change for each flow. If change returns true, changeEach sends the message that change returned. The result is how many
-// flows were changed.
+// flows were changed. It reads the flows one after another, because the table may be larger than the memory that an agent may use.
 func changeEach(namespace int, change func(family byte, original, reply tuple) (netlink.Message, bool)) (int, error) {
-	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, &netlink.Config{NetNS: namespace})
-	if err != nil {
-		return 0, fmt.Errorf("open a netlink socket: %w", err)
-	}
-	defer conn.Close()
 	changed := 0
 	var failed []error
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		found, err := conn.Execute(message(getFlow, netlink.Dump, family, nil))
+		n, err := changeFamily(namespace, family, change)
+		changed += n
+		failed = append(failed, err)
+	}
+	return changed, errors.Join(failed...)
+}
+
+func changeFamily(namespace int, family byte, change func(family byte, original, reply tuple) (netlink.Message, bool)) (int, error) {
+	from, err := netlink.Dial(unix.NETLINK_NETFILTER, &netlink.Config{NetNS: namespace})
+	if err != nil {
+		return 0, fmt.Errorf("open a netlink socket: %w", err)
+	}
+	defer from.Close()
+	// Answers to changes need a socket of their own: they would come among the flows.
+	to, err := netlink.Dial(unix.NETLINK_NETFILTER, &netlink.Config{NetNS: namespace})
+	if err != nil {
+		return 0, fmt.Errorf("open a netlink socket: %w", err)
+	}
+	defer to.Close()
+	if _, err := from.Send(message(getFlow, netlink.Dump, family, nil)); err != nil {
+		return 0, fmt.Errorf("list flows: %w", err)
+	}
+	changed, refused := 0, error(nil)
+	for found, err := range from.ReceiveIter() {
 		if err != nil {
 			return changed, fmt.Errorf("list flows: %w", err)
 		}
-		for i := range found {
-			original, reply := read(found[i].Data)
-			request, wanted := change(family, original, reply)
-			if !wanted {
-				continue
-			}
-			_, err := conn.Execute(request)
-			switch {
-			case err == nil:
-				changed++
-			case !errors.Is(err, unix.ENOENT): // with ENOENT, the flow has ended by itself
-				failed = append(failed, fmt.Errorf("change a flow: %w", err))
-			}
+		original, reply := read(found.Data)
+		request, wanted := change(family, original, reply)
+		if !wanted {
+			continue
+		}
+		_, err := to.Execute(request)
+		switch {
+		case err == nil:
+			changed++
+		case !errors.Is(err, unix.ENOENT): // with ENOENT, the flow has ended by itself
+			refused = cmp.Or(refused, fmt.Errorf("change a flow: %w", err)) // thousands may be refused for one reason
 		}
 	}
-	return changed, errors.Join(failed...)
+	return changed, refused
 }
 
 func message(kind uint16, flags netlink.HeaderFlags, family byte, original []byte) netlink.Message {

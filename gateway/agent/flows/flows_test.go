@@ -56,7 +56,7 @@ func TestOnlyUDPFlowsToGoneBackendsMatch(t *testing.T) {
 		"nothing":                                      {nil, false},
 	} {
 		original, reply := read(test.data)
-		if matches := isTo(gone(), original, reply); matches != test.want || matches && len(original.raw) == 0 {
+		if matches := index(gone()).has(original, reply); matches != test.want || matches && len(original.raw) == 0 {
 			t.Errorf("%s: %t", name, matches)
 		}
 	}
@@ -66,6 +66,6 @@ func FuzzMatch(f *testing.F) {
 	f.Add(flow(f, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.1", 5053))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		original, reply := read(data)
-		isTo(gone(), original, reply)
+		index(gone()).has(original, reply)
 	})
 }

@@ -3,7 +3,6 @@ package flows
 import (
 	"encoding/binary"
 	"net/netip"
-	"slices"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -15,10 +14,14 @@ import (
 // This kernel didn't see the packets that the other gateway carried. So the next packets are outside of the TCP windows that it knows, and
 // connection tracking would call them invalid: they would be dropped. Resume switches the check of windows off. The translation stays.
 func Resume(namespace int, addresses []netip.Addr) (int, error) {
+	taken := make(map[netip.Addr]bool, len(addresses))
+	for _, a := range addresses {
+		taken[a] = true
+	}
 	return changeEach(namespace, func(family byte, original, _ tuple) (netlink.Message, bool) {
 		change := message(newFlow, netlink.Acknowledge, family, original.raw)
 		change.Data = append(change.Data, withoutWindows()...)
-		return change, original.protocol == unix.IPPROTO_TCP && slices.Contains(addresses, original.destination)
+		return change, original.protocol == unix.IPPROTO_TCP && taken[original.destination]
 	})
 }
 
