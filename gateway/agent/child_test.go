@@ -54,6 +54,8 @@ type childConfig struct {
 	Mode       announce.Mode
 	Unicast    bool
 	Group      string
+	// Checks is true if the agent checks the machine.
+	Checks bool
 	// Keepalived is the folder of keepalived's files, with its mode.
 	Keepalived string
 }
@@ -132,6 +134,12 @@ func runChild(text string) {
 	a := agent.New(agent.Config{Name: c.Name, Pool: "p", Keys: language.Keys(), Source: c.Source, ReturnPath: c.ReturnPath,
 		News: board, Tables: table.Open(0), Seats: seats, State: keep.Directory(c.State), DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) }, Before: before, Addresses: seats.Addresses, Log: log,
 		Report: func(r *lease.Report) { _ = out.Encode(r) }})
+	if c.Checks {
+		machine := &agent.Machine{Proc: "/proc", Interface: "front", ReturnPath: c.ReturnPath, Addresses: func() []netip.Addr {
+			return []netip.Addr{netip.MustParseAddr("fd09:1::1")}
+		}, Blocked: func() ([]agent.BlockedChain, error) { return agent.BlockedChains(0) }}
+		a.Check = machine.Check
+	}
 	var all sync.WaitGroup
 	all.Go(func() {
 		if err := seats.Run(ctx); err != nil {

@@ -25,6 +25,10 @@ type Machine struct {
 	Interface  string
 	ReturnPath want.ReturnPath
 	Addresses  func() []netip.Addr
+	// Blocked returns the chains that drop forwarded packets; nil in tests without a kernel.
+	Blocked func() ([]BlockedChain, error)
+	// isFull is true while the table of connections is nearly full.
+	isFull bool
 }
 
 // Check returns what must be set. It sets nothing.
@@ -33,11 +37,11 @@ func (m *Machine) Check() []lease.Refusal {
 	wrong := func(format string, values ...any) {
 		faults = append(faults, lease.Refusal{Reason: SettingUnusable, Message: fmt.Sprintf(format, values...)})
 	}
+	hasSix := slices.ContainsFunc(m.Addresses(), func(a netip.Addr) bool { return a.Is6() && !a.IsLinkLocalUnicast() && !a.IsLoopback() })
 	if m.sysctl("net.ipv4.ip_forward") == 0 {
 		wrong("net.ipv4.ip_forward is 0: no packet reaches a backend: set it to 1")
 	}
-	if slices.ContainsFunc(m.Addresses(), func(a netip.Addr) bool { return a.Is6() && !a.IsLinkLocalUnicast() && !a.IsLoopback() }) &&
-		m.sysctl("net.ipv6.conf.all.forwarding") == 0 {
+	if hasSix && m.sysctl("net.ipv6.conf.all.forwarding") == 0 {
 		wrong("net.ipv6.conf.all.forwarding is 0: no IPv6 packet reaches a backend: set it to 1")
 	}
 	for _, name := range []string{"all", m.Interface} {
@@ -47,6 +51,43 @@ func (m *Machine) Check() []lease.Refusal {
 	}
 	if most := m.sysctl("net.netfilter.nf_conntrack_max"); most > 0 && most < lowestConntrack {
 		wrong("net.netfilter.nf_conntrack_max is %d: more connections than that are refused: set it to %d or more", most, lowestConntrack)
+	}
+	return slices.Concat(faults, m.checkConnections(), m.checkForwarding(hasSix))
+}
+
+// checkConnections reports a table of connections that is nearly full. The message has no count, so that it stays the same. The fault ends
+// once a fifth of the table is free.
+func (m *Machine) checkConnections() []lease.Refusal {
+	most, tracked := m.sysctl("net.netfilter.nf_conntrack_max"), m.sysctl("net.netfilter.nf_conntrack_count")
+	if most <= 0 || tracked < 0 {
+		return nil
+	}
+	m.isFull = tracked >= most/10*9 || m.isFull && tracked >= most/10*8
+	if !m.isFull {
+		return nil
+	}
+	return []lease.Refusal{{Reason: ConnectionsFull, Message: fmt.Sprintf("nine tenths of the %d connections of net.netfilter.nf_conntrack_max are "+
+		"in use: once all are, the kernel drops new connections of every mux and of the machine: see who opens them (conntrack -L), or set a higher "+
+		"value", most)}}
+}
+
+// checkForwarding reports chains of other programs that drop forwarded packets.
+func (m *Machine) checkForwarding(hasSix bool) []lease.Refusal {
+	if m.Blocked == nil {
+		return nil
+	}
+	blocked, err := m.Blocked()
+	if err != nil {
+		return []lease.Refusal{{Reason: ForwardingBlocked, Message: err.Error()}}
+	}
+	var faults []lease.Refusal
+	for i := range blocked {
+		b := &blocked[i]
+		if b.isSix() && !hasSix {
+			continue
+		}
+		faults = append(faults, lease.Refusal{Reason: ForwardingBlocked, Message: fmt.Sprintf("chain %s of table %s %s may drop what muxes "+
+			"forward to backends: run \"%s\" at each start of this machine", b.Chain, b.family(), b.Table, b.remedy())})
 	}
 	return faults
 }

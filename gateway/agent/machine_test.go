@@ -41,12 +41,14 @@ func TestWrongSettingsAreNamedWithTheRightOnes(t *testing.T) {
 		path    want.ReturnPath
 		says    string
 	}{
-		"all good":                      {nil, want.ViaRouted, ""},
-		"no forwarding":                 {map[string]string{"sys/net/ipv4/ip_forward": "0"}, want.ViaNode, "net.ipv4.ip_forward is 0: no packet reaches a backend: set it to 1"},
-		"no forwarding of IPv6":         {map[string]string{"sys/net/ipv6/conf/all/forwarding": "0"}, want.ViaNode, "net.ipv6.conf.all.forwarding is 0"},
-		"a strict filter":               {map[string]string{"sys/net/ipv4/conf/eth0.7/rp_filter": "1"}, want.ViaRouted, "rp_filter of eth0.7 is 1"},
-		"a strict filter, harmless":     {map[string]string{"sys/net/ipv4/conf/eth0.7/rp_filter": "1"}, want.ViaNode, ""},
-		"few connections":               {map[string]string{"sys/net/netfilter/nf_conntrack_max": "1024"}, want.ViaNode, "net.netfilter.nf_conntrack_max is 1024"},
+		"all good":                  {nil, want.ViaRouted, ""},
+		"no forwarding":             {map[string]string{"sys/net/ipv4/ip_forward": "0"}, want.ViaNode, "net.ipv4.ip_forward is 0: no packet reaches a backend: set it to 1"},
+		"no forwarding of IPv6":     {map[string]string{"sys/net/ipv6/conf/all/forwarding": "0"}, want.ViaNode, "net.ipv6.conf.all.forwarding is 0"},
+		"a strict filter":           {map[string]string{"sys/net/ipv4/conf/eth0.7/rp_filter": "1"}, want.ViaRouted, "rp_filter of eth0.7 is 1"},
+		"a strict filter, harmless": {map[string]string{"sys/net/ipv4/conf/eth0.7/rp_filter": "1"}, want.ViaNode, ""},
+		"few connections":           {map[string]string{"sys/net/netfilter/nf_conntrack_max": "1024"}, want.ViaNode, "net.netfilter.nf_conntrack_max is 1024"},
+		"a nearly full table": {map[string]string{"sys/net/netfilter/nf_conntrack_count": "235930"}, want.ViaNode,
+			"nine tenths of the 262144 connections of net.netfilter.nf_conntrack_max are in use"},
 		"a setting that isn't a number": {map[string]string{"sys/net/netfilter/nf_conntrack_max": "?"}, want.ViaNode, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,6 +62,24 @@ func TestWrongSettingsAreNamedWithTheRightOnes(t *testing.T) {
 				t.Errorf("got %q, want %q", faults[0].Message, test.says)
 			}
 		})
+	}
+}
+
+// A table about the limit must not give a fault and an end of it by turns.
+func TestNearlyFullTableIsAFaultUntilAFifthIsFree(t *testing.T) {
+	count := "sys/net/netfilter/nf_conntrack_count"
+	root := proc(t, map[string]string{count: "0"})
+	m := agent.Machine{Proc: root, Interface: "eth0.7", ReturnPath: want.ViaNode, Addresses: func() []netip.Addr { return nil }}
+	for _, step := range []struct {
+		count  int
+		faults int
+	}{{235_000, 0}, {262_144, 1}, {235_000, 1}, {209_000, 0}, {235_000, 0}} {
+		if err := os.WriteFile(filepath.Join(root, count), []byte(fmt.Sprint(step.count)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Check(); len(got) != step.faults {
+			t.Errorf("%d of 262144 connections: %+v", step.count, got)
+		}
 	}
 }
 

@@ -20,6 +20,10 @@ const (
 	ClaimsUnusable  = "ClaimsUnusable"  // the ConfigMap of claims can't be read
 	NewsMissing     = "NewsMissing"     // the API server didn't tell enough to decide
 	SettingUnusable = "SettingUnusable" // a sysctl must be changed
+	// ForwardingBlocked is a firewall that drops forwarded packets.
+	ForwardingBlocked = "ForwardingBlocked"
+	// ConnectionsFull is a table of connections without much room.
+	ConnectionsFull = "ConnectionsFull"
 )
 
 // report passes on what this gateway does, if that changed.

@@ -79,7 +79,8 @@ func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 	if o.Interface == "" {
 		return nil, errors.New("--interface is empty, and there is no default route: name the interface for muxes' addresses")
 	}
-	machine := &agent.Machine{Proc: "/proc", Interface: o.Interface, ReturnPath: want.ReturnPath(o.ReturnPath), Addresses: assigned}
+	machine := &agent.Machine{Proc: "/proc", Interface: o.Interface, ReturnPath: want.ReturnPath(o.ReturnPath), Addresses: assigned,
+		Blocked: func() ([]agent.BlockedChain, error) { return agent.BlockedChains(0) }}
 	if err := machine.CheckRights(); err != nil {
 		return nil, err
 	}
