@@ -218,28 +218,10 @@ func (s *site) awaitAnswer(t *testing.T) {
 
 func (s *site) checkProbes(t *testing.T) {
 	t.Helper()
-	err := s.gateway.Inside(func() error {
-		conn, err := net.Dial("tcp", "127.0.0.1:8082")
-		if err != nil {
-			return err
+	for path, part := range map[string]string{"healthz": "ok", "readyz": "ok", "metrics": "svc_lb_mux_gateway_muxes_programmed 1"} {
+		if status, text, err := s.ask("8082", path); err != nil || status != http.StatusOK || !strings.Contains(text, part) {
+			t.Errorf("%s: %d, %v\n%s", path, status, err, text)
 		}
-		defer conn.Close()
-		client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
-		for path, part := range map[string]string{"healthz": "ok", "readyz": "ok", "metrics": "svc_lb_mux_gateway_muxes_programmed 1"} {
-			answer, err := client.Get("http://gateway/" + path)
-			if err != nil {
-				return err
-			}
-			text, _ := io.ReadAll(answer.Body)
-			answer.Body.Close()
-			if answer.StatusCode != http.StatusOK || !strings.Contains(string(text), part) {
-				t.Errorf("%s: %s\n%s", path, answer.Status, text)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 
@@ -310,6 +292,64 @@ func TestProcessCarriesAMuxAndSaysGoodbye(t *testing.T) {
 	if left, err := os.ReadDir(s.state); err == nil && len(left) > 0 {
 		t.Errorf("after the goodbye, the disk has %v", left)
 	}
+}
+
+// ask returns the status and the text of a path on the gateway's port for probes.
+func (s *site) ask(port, path string) (status int, text string, err error) {
+	err = s.gateway.Inside(func() error {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
+		answer, err := client.Get("http://gateway/" + path)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		all, err := io.ReadAll(answer.Body)
+		status, text = answer.StatusCode, string(all)
+		return err
+	})
+	return status, text, err
+}
+
+// Two releases on one machine would write the same tables, addresses and state.
+func TestSecondAgentOfAMachineWaitsAndSaysForWhich(t *testing.T) {
+	s := newSite(t)
+	endFirst := s.start(t)
+	s.awaitAnswer(t)
+	before := s.gateway.Run("sh", "-c", "nft --stateless list ruleset; ip -o address show dev front")
+	second := func() func(syscall.Signal) {
+		return s.start(t, "--name=b", "--state-dir="+t.TempDir(), "--probe-address=127.0.0.1:8083", "--goodbye")
+	}
+	await := func(status int, words string) {
+		t.Helper()
+		var is int
+		var text string
+		var err error
+		for range 100 {
+			if is, text, err = s.ask("8083", "readyz"); err == nil && is == status && strings.Contains(text, words) {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Fatalf("the second agent says %d %q, %v: want %d %q", is, text, err, status, words)
+	}
+	endSecond := second()
+	await(http.StatusServiceUnavailable, "gateway a of pool p, namespace lb, process ")
+	if status, text, err := s.ask("8083", "healthz"); err != nil || status != http.StatusOK {
+		t.Errorf("an agent that waits isn't healthy: %d %q, %v", status, text, err)
+	}
+	endSecond(syscall.SIGTERM) // it must not say goodbye for the other agent
+	if after := s.gateway.Run("sh", "-c", "nft --stateless list ruleset; ip -o address show dev front"); after != before {
+		t.Errorf("before:\n%s\nafter the second agent:\n%s", before, after)
+	}
+	second()
+	await(http.StatusServiceUnavailable, "gateway a of pool p")
+	endFirst(syscall.SIGKILL)
+	await(http.StatusOK, "ok")
 }
 
 // DHCP may bring an address after the agent's start, or another one later.

@@ -52,11 +52,19 @@ type seats interface {
 	Addresses() ([]announce.Assigned, error)
 }
 
-// Run runs an agent until the context ends. Then it hands over the seats that other gateways can take. The tables stay in the kernel for
-// the next version, unless Goodbye is set.
+// Run runs an agent until the context ends. It begins once no other agent works on this machine. At the end it hands over the seats that
+// other gateways can take. The tables stay in the kernel for the next version, unless Goodbye is set.
 func Run(ctx context.Context, o Options, version string, to io.Writer) error {
 	log := logs.New(o.level(), to)
 	ctx = klog.NewContext(ctx, zapr.NewLogger(log))
+	alone, err := awaitLock(ctx, &o, log.Sugar())
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // it was told to end while it waited
+		}
+		return err
+	}
+	defer alone.release()
 	p, err := build(o, version, log.Sugar())
 	if err != nil {
 		return err

@@ -13,14 +13,20 @@ import (
 // serve serves probes and metrics. The agent is healthy while its loop goes round, also without an API server, and ready once the kernel
 // holds the wanted tables.
 func (p *parts) serve() (io.Closer, error) {
-	if p.options.ProbeAddress == "" {
+	return serveProbes(p.options.ProbeAddress, p.agent.IsAlive, p.agent.IsReady, "the kernel doesn't hold yet what is wanted",
+		promhttp.HandlerFor(p.metrics.Registry, promhttp.HandlerOpts{}))
+}
+
+// serveProbes serves nothing if the address is empty. Until isReady is true, /readyz says why.
+func serveProbes(address string, isAlive, isReady func() bool, why string, metrics http.Handler) (io.Closer, error) {
+	if address == "" {
 		return io.NopCloser(nil), nil
 	}
 	paths := http.NewServeMux()
-	paths.HandleFunc("/healthz", answer(p.agent.IsAlive, "the loop hangs"))
-	paths.HandleFunc("/readyz", answer(p.agent.IsReady, "the kernel doesn't hold yet what is wanted"))
-	paths.Handle("/metrics", promhttp.HandlerFor(p.metrics.Registry, promhttp.HandlerOpts{}))
-	listener, err := net.Listen("tcp", p.options.ProbeAddress)
+	paths.HandleFunc("/healthz", answer(isAlive, "the loop hangs"))
+	paths.HandleFunc("/readyz", answer(isReady, why))
+	paths.Handle("/metrics", metrics)
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("--probe-address: %w", err)
 	}
