@@ -32,8 +32,8 @@ type Router struct {
 	Priority uint8
 	// Interval is how often this router sends adverts while it is active. Adopt changes it.
 	Interval time.Duration
-	// Believed is the longest interval that this router believes: a longer one in an advert counts as this one. Otherwise one forged advert
-	// would make all routers wait for two minutes.
+	// Believed is the longest interval that this router believes: a longer one in an advert counts as this one, and a shorter one than Interval
+	// as Interval. Otherwise one forged advert would make all routers wait for two minutes, or take a seat that has a holder.
 	Believed time.Duration
 	// Source is the address that this router sends adverts from. Of two routers with one priority, the higher address wins.
 	Source netip.Addr
@@ -95,12 +95,12 @@ func (r Router) Receive(now time.Time, a *Advert, source netip.Addr) (Router, []
 		case a.Priority == 0:
 			r.Deadline = now.Add(r.skew())
 		case a.Priority >= r.Priority:
-			r.activeInterval = min(a.Interval, r.Believed)
+			r.activeInterval = r.believe(a.Interval)
 			r.Deadline = now.Add(r.silence())
 		}
 	case Active:
 		if a.Priority > r.Priority || a.Priority == r.Priority && r.Source.Less(source) {
-			r.State, r.activeInterval = Backup, min(a.Interval, r.Believed)
+			r.State, r.activeInterval = Backup, r.believe(a.Interval)
 			r.Deadline = now.Add(r.silence())
 			return r, []Action{Release}
 		}
@@ -108,6 +108,12 @@ func (r Router) Receive(now time.Time, a *Advert, source netip.Addr) (Router, []
 		return r, []Action{Advertise}
 	}
 	return r, nil
+}
+
+// believe returns the interval that counts for an advert's interval. Between two adverts of the holder, no router takes its seat because of a
+// shorter one.
+func (r *Router) believe(interval time.Duration) time.Duration {
+	return max(r.Interval, min(interval, r.Believed))
 }
 
 // silence is how long a backup waits for adverts until it becomes active.

@@ -207,3 +207,36 @@ func TestOneRouterIsActiveAfterLossesAndPartitions(t *testing.T) {
 		}
 	})
 }
+
+// A forged advert names any interval from 10 ms to 40.95 s. What a router believes is between its own interval and the longest one of its pool.
+func TestIntervalsOfAdvertsAreBelievedWithinThePools(t *testing.T) {
+	now := time.Unix(0, 0)
+	for interval, waits := range map[time.Duration]time.Duration{10 * time.Millisecond: 300 * time.Millisecond, 100 * time.Millisecond: 300 * time.Millisecond,
+		time.Second: 3 * time.Second, 40950 * time.Millisecond: 3 * time.Second} {
+		for _, state := range []vrrp.State{vrrp.Backup, vrrp.Active} {
+			r := vrrp.Router{Priority: 254, Interval: 100 * time.Millisecond, Believed: time.Second, Source: addr("10.0.0.1")}.Start(now)
+			r.State = state
+			r, _ = r.Receive(now, &vrrp.Advert{RouterID: 7, Priority: 255, Interval: interval}, addr("10.0.0.2"))
+			skew := waits / 3 * 2 / 256
+			if got := r.Deadline.Sub(now); r.State != vrrp.Backup || got != waits+skew {
+				t.Errorf("state %d, an advert's interval of %s: the router waits %s, want %s", state, interval, got, waits+skew)
+			}
+		}
+	}
+}
+
+// The holder's last advert may have named the longer interval: a backup still waits as long for the next one.
+func TestBackupWaitsForTheNextAdvertAsLongAsBefore(t *testing.T) {
+	now := time.Unix(0, 0)
+	r := vrrp.Router{Priority: 253, Interval: time.Second, Believed: time.Second}.Start(now)
+	r, _ = r.Receive(now, &vrrp.Advert{RouterID: 7, Priority: 254, Interval: time.Second}, addr("10.0.0.2"))
+	before := r.Deadline
+	if r = r.Adopt(now, 100*time.Millisecond, 100*time.Millisecond); r.Deadline != before {
+		t.Errorf("the deadline became %s, and was %s", r.Deadline, before)
+	}
+	active := vrrp.Router{Priority: 254, Interval: time.Second, Believed: time.Second}.Start(now)
+	active, _ = active.Tick(active.Deadline)
+	if active = active.Adopt(active.Deadline.Add(-time.Second), 100*time.Millisecond, time.Second); active.Deadline.After(now.Add(4 * time.Second)) {
+		t.Errorf("the holder sends its next advert only at %s", active.Deadline)
+	}
+}

@@ -86,8 +86,7 @@ func (d *deciding) seats() []Seat {
 		if position < 0 {
 			continue
 		}
-		seat := Seat{RouterID: claim.RouterID, Priority: uint8(max(1, highestPriority-position)), Others: len(claim.Order) - 1,
-			Adverts: d.Claims.Adverts}
+		seat := Seat{RouterID: claim.RouterID, Priority: uint8(max(1, highestPriority-position)), Others: len(claim.Order) - 1}
 		for _, name := range claim.Order {
 			if name != d.Settings.Gateway {
 				seat.Peers = append(seat.Peers, peers[name]...)
@@ -98,6 +97,7 @@ func (d *deciding) seats() []Seat {
 				seat.Addresses = append(seat.Addresses, c.address)
 			}
 		}
+		seat.Adverts = d.Claims.Adverts
 		slices.SortFunc(seat.Peers, netip.Addr.Compare)
 		slices.SortFunc(seat.Addresses, netip.Addr.Compare)
 		seats = append(seats, seat)
