@@ -14,8 +14,6 @@ const (
 	Key = "claims.json"
 	// NamePrefix is the ConfigMap's name before the pool's name.
 	NamePrefix = "svc-lb-mux-pool-"
-	// SizeLimit is how long a text may be. The API server takes 1 MiB, other keys included.
-	SizeLimit = 900 << 10
 
 	// schemaVersion is the version of claims with intervals of adverts. Claims without them have plainVersion, which older versions read.
 	schemaVersion = 2

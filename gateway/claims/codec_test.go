@@ -191,3 +191,28 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestLengthIsNotLessThanTheText: the controller refuses muxes by this length, before it writes.
+func TestLengthIsNotLessThanTheText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		held := draw(t)
+		for i := range held.Muxes {
+			held.Muxes[i].ReleasedAt = time.Time{}
+		}
+		without := held
+		without.Muxes = nil
+		text, err := claims.Encode(held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, err := claims.Encode(without)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const most = len(`,"seat":255`) + len(`,`) // for a claim without a seat
+		length := held.Length()
+		if grown := len(text) - len(rest) - len(`,"muxes":[]`); length < grown || length > grown+len(held.Muxes)*most+len(`,"muxes":[]`) {
+			t.Errorf("the claims of %d muxes have %d bytes, and Length says %d", len(held.Muxes), grown, length)
+		}
+	})
+}

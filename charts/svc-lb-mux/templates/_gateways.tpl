@@ -28,7 +28,7 @@
 {{- define "svc-mux.gatewayPoolsFile" -}}
 {{- $pools := list -}}
 {{- range .Values.gateways.pools -}}
-{{- $pools = append $pools (pick . "name" "addresses" "exclude" "routerIDs" "announce" "returnPath" "releaseGrace" "advertInterval" "gateways") -}}
+{{- $pools = append $pools (pick . "name" "addresses" "exclude" "routerIDs" "announce" "returnPath" "releaseGrace" "advertInterval" "muxesPerNamespace" "gateways") -}}
 {{- end -}}
 {{ toYaml (dict "pools" $pools) }}
 {{- end -}}

@@ -90,6 +90,7 @@ func (d *deciding) takeAway(addresses []netip.Addr) {
 // chooseAddresses decides which addresses each mux shall have. Muxes with a claim come first. Of the others, those that ask for an
 // address come before those that take any, and then the older mux comes first.
 func (d *deciding) chooseAddresses() {
+	d.count()
 	rank := func(m *Mux) int {
 		_, claimed := d.base.Find(m.Key)
 		switch {
@@ -123,6 +124,10 @@ func (d *deciding) choose(m *Mux) {
 			families = append(slices.Clone(families), family)
 		}
 	}
+	if reason, message := d.limit(m, &has, families); reason != "" {
+		d.refuse(m, reason, message)
+		return
+	}
 	chosen, err := d.pool.Choose(pool.Request{Mux: m.Key, Families: families, Wanted: m.Settings.Wanted})
 	var refusal *pool.Refusal
 	switch {
@@ -132,7 +137,39 @@ func (d *deciding) choose(m *Mux) {
 		d.refuse(m, string(pool.Bad), err.Error())
 	default:
 		d.targets[m.Key] = slices.SortedFunc(slices.Values(chosen), netip.Addr.Compare)
+		d.add(m, &has)
 	}
+}
+
+// count counts the claims before this pass, those in their grace included.
+func (d *deciding) count() {
+	d.inNamespace, d.length = map[string]int{}, d.base.Length()
+	for i := range d.base.Muxes {
+		d.inNamespace[d.base.Muxes[i].Key.Namespace]++
+	}
+}
+
+// limit returns why a mux can't have more addresses than it has. What a mux has stays.
+func (d *deciding) limit(m *Mux, has *claims.Mux, families []corev1.IPFamily) (reason, message string) {
+	isNew := has.Key != m.Key
+	switch most := d.Pool.MuxesPerNamespace; {
+	case isNew && d.inNamespace[m.Key.Namespace] >= most:
+		return TooManyMuxes, textTooManyMuxes(m.Key.Namespace, d.Pool.Name, d.inNamespace[m.Key.Namespace], most)
+	case d.length >= claims.MuxRoom && len(families) > len(has.Addresses):
+		return ClaimsFull, textClaimsFull(d.Pool.Name, len(d.base.Muxes))
+	}
+	return "", ""
+}
+
+// add counts the claim that a mux gets.
+func (d *deciding) add(m *Mux, has *claims.Mux) {
+	if has.Key != m.Key {
+		d.inNamespace[m.Key.Namespace]++
+	} else {
+		d.length -= has.Length()
+	}
+	gets := claims.Mux{Key: m.Key, UID: m.UID, Addresses: d.targets[m.Key]}
+	d.length += gets.Length()
 }
 
 func (d *deciding) refuse(m *Mux, reason, message string) {

@@ -36,6 +36,16 @@ func textReclaimed(a netip.Addr, holder string) string {
 	return fmt.Sprintf("address %s belongs to %s: this mux doesn't show it any more", a, holder)
 }
 
+func textTooManyMuxes(namespace, pool string, has, most int) string {
+	return fmt.Sprintf("pool %s allows %d muxes for each namespace, and namespace %s has %d: delete a mux there, and wait for the pool's "+
+		"releaseGrace, or raise muxesPerNamespace of the pool", pool, most, namespace, has)
+}
+
+func textClaimsFull(pool string, muxes int) string {
+	return fmt.Sprintf("the ConfigMap of pool %s has no room for another claim beside those of %d muxes: use another pool for this mux, or delete "+
+		"a mux, and wait for the pool's releaseGrace", pool, muxes)
+}
+
 func textClaimsLost(pool string) string {
 	return fmt.Sprintf("the ConfigMap of pool %s is lost: it is rebuilt from the muxes' statuses in a moment", pool)
 }

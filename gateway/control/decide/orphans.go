@@ -20,9 +20,11 @@ const graceOfAll = 10
 //	  ▲                 the mux is back                     │
 //	  └─────────────────────────────────────────────────────┘
 //
-// Each step needs a live list in the pass that takes it.
+// Each step needs a live list in the pass that takes it. At most claims.MaxReleased claims are in their grace at a time, and the others
+// wait: a released claim is longer, and the ConfigMap must have room for it.
 func (d *deciding) orphans() {
 	missing, held := d.missing()
+	released := len(d.base.Muxes) - held
 	grace := d.Pool.Grace
 	if len(missing) == held {
 		grace *= graceOfAll
@@ -51,7 +53,9 @@ func (d *deciding) orphans() {
 			d.NeedsLive = true
 		case d.hides(m):
 			d.again(d.Now.Add(time.Second))
+		case released >= claims.MaxReleased: // expire asks for another decision
 		default:
+			released++
 			d.next = d.next.Release(m.Key, d.Now)
 			d.again(d.Now.Add(d.Pool.Grace))
 		}

@@ -8,6 +8,8 @@ const (
 	Moving           = "Moving"           // the mux gets other addresses: the former ones are hidden first
 	PoolUnknown      = "PoolUnknown"      // the class names no pool of the configuration
 	NotMux           = "NotMultiplexer"   // a Service with a class of gateways that is no mux
+	TooManyMuxes     = "TooManyMuxes"     // the namespace has as many muxes as the pool allows
+	ClaimsFull       = "ClaimsFull"       // the pool's ConfigMap has no room for another claim
 	ClaimsUnreadable = "ClaimsUnreadable" // the pool's ConfigMap can't be read
 	ClaimsLost       = "ClaimsLost"       // the pool's ConfigMap is lost, and not yet rebuilt
 

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	kube "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"nowake.ai/svc-lb-mux/gateway/claims"
@@ -32,6 +33,8 @@ type Pool struct {
 	Grace time.Duration
 	// AdvertInterval is the time between two adverts of a seat's holder.
 	AdvertInterval time.Duration
+	// MuxesPerNamespace is how many muxes of a namespace get addresses. Addresses that are still reserved for deleted muxes count, too.
+	MuxesPerNamespace int
 }
 
 // Selector selects gateways. Every part that is set must match.
@@ -62,6 +65,9 @@ const (
 	minGrace     = 10 * time.Second
 	maxGrace     = 7 * 24 * time.Hour
 	maxName      = 42 // so that the ConfigMap's name is a label, too
+
+	defaultMuxesPerNamespace = 256
+	maxMuxesPerNamespace     = 10_000 // more than a ConfigMap has room for
 )
 
 type fileYAML struct {
@@ -79,6 +85,8 @@ type poolYAML struct {
 	ReleaseGrace string               `json:"releaseGrace,omitempty"`
 	// AdvertInterval is a time such as 200ms.
 	AdvertInterval string `json:"advertInterval,omitempty"`
+	// MuxesPerNamespace is nil if it is left out.
+	MuxesPerNamespace *int `json:"muxesPerNamespace,omitempty"`
 }
 
 // Parse reads the file of pools. It returns all mistakes, each with the pool, the value and the way out.
@@ -109,7 +117,7 @@ func Parse(text []byte) ([]Pool, error) {
 
 func (y *poolYAML) pool() (Pool, error) {
 	p := Pool{Name: y.Name, Gateways: y.Gateways, Announce: y.Announce, ReturnPath: y.ReturnPath, Grace: defaultGrace,
-		AdvertInterval: claims.DefaultInterval}
+		AdvertInterval: claims.DefaultInterval, MuxesPerNamespace: ptr.Deref(y.MuxesPerNamespace, defaultMuxesPerNamespace)}
 	var errs []error
 	if wrong := kube.IsDNS1123Label(y.Name); len(wrong) > 0 || len(y.Name) > maxName {
 		errs = append(errs, fmt.Errorf("the name must be at most %d lower-case letters, digits and dashes", maxName))
@@ -140,6 +148,9 @@ func (y *poolYAML) pool() (Pool, error) {
 			errs = append(errs, fmt.Errorf("advertInterval %q: write a time from %s to %s in steps of %s, such as 200ms", y.AdvertInterval,
 				claims.IntervalStep, claims.LongestInterval, claims.IntervalStep))
 		}
+	}
+	if n := p.MuxesPerNamespace; n < 1 || n > maxMuxesPerNamespace {
+		errs = append(errs, fmt.Errorf("muxesPerNamespace %d: write a number from 1 to %d", n, maxMuxesPerNamespace))
 	}
 	return p, errors.Join(errs...)
 }

@@ -20,6 +20,7 @@ pools:
   routerIDs: [60, "50-51"]
   releaseGrace: 10m
   advertInterval: 200ms
+  muxesPerNamespace: 20
 - name: office
   addresses: [198.51.100.1]
   announce: none
@@ -32,10 +33,11 @@ func TestPoolsAreReadWithTheirDefaults(t *testing.T) {
 	}
 	office, public := pools[0], pools[1]
 	if office.Name != "office" || office.ReturnPath != "node" || office.Grace != 5*time.Minute || len(office.RouterIDs) != 0 ||
-		office.AdvertInterval != 100*time.Millisecond {
+		office.AdvertInterval != 100*time.Millisecond || office.MuxesPerNamespace != 256 {
 		t.Errorf("%+v", office)
 	}
-	if public.Announce != "vrrp" || public.ReturnPath != "routed" || public.Grace != 10*time.Minute || public.AdvertInterval != 200*time.Millisecond || len(public.Ranges) != 2 ||
+	if public.Announce != "vrrp" || public.ReturnPath != "routed" || public.Grace != 10*time.Minute ||
+		public.AdvertInterval != 200*time.Millisecond || public.MuxesPerNamespace != 20 || len(public.Ranges) != 2 ||
 		len(public.Excluded) != 1 || string(public.RouterIDs) != "\x32\x33\x3c" {
 		t.Errorf("%+v", public)
 	}
@@ -75,6 +77,7 @@ func TestBadPoolsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 		"a range backwards":         {"50-51", "51-50", `routerIDs: "51-50"`},
 		"a grace that is too short": {"10m", "1s", `releaseGrace "1s": write a time from 10s`},
 		"half an interval":          {"200ms", "15ms", `advertInterval "15ms": write a time from 10ms to 40.95s in steps of 10ms`},
+		"a namespace without muxes": {"muxesPerNamespace: 20", "muxesPerNamespace: 0", "muxesPerNamespace 0: write a number from 1 to 10000"},
 		"an unknown field":          {"announce: none", "anounce: none", `unknown field "anounce"`},
 		"no pools":                  {valid, "pools: []", "has no pool"},
 		"no YAML":                   {valid, "pools: {", "can't be read"},
