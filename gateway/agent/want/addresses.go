@@ -26,11 +26,6 @@ func (d *deciding) findAddresses() {
 			}
 		}
 	}
-	for _, g := range d.Claims.Gateways {
-		for _, a := range g.Addresses {
-			d.taken[a] = true
-		}
-	}
 	if d.Before == nil {
 		return
 	}
@@ -92,6 +87,7 @@ func (d *deciding) seats() []Seat {
 				seat.Peers = append(seat.Peers, peers[name]...)
 			}
 		}
+		seat.Peers = slices.DeleteFunc(seat.Peers, func(a netip.Addr) bool { return slices.Contains(d.Settings.Own, a) })
 		for _, c := range d.carried {
 			if c.seat == claim.RouterID {
 				seat.Addresses = append(seat.Addresses, c.address)
@@ -99,6 +95,7 @@ func (d *deciding) seats() []Seat {
 		}
 		seat.Adverts = d.Claims.Adverts
 		slices.SortFunc(seat.Peers, netip.Addr.Compare)
+		seat.Peers = slices.Compact(seat.Peers)
 		slices.SortFunc(seat.Addresses, netip.Addr.Compare)
 		seats = append(seats, seat)
 	}

@@ -93,6 +93,9 @@ func (d *deciding) slots(mux types.NamespacedName, port validation.MuxRange, lis
 			text := slice.Endpoints[i].Addresses[0]
 			address, _ := netip.ParseAddr(text)
 			why := d.badBackend(address)
+			if why == "" && d.isOnGateway(&slice.Endpoints[i], address) {
+				why = onGateway
+			}
 			if why == "" && (slice.AddressType == discoveryv1.AddressTypeIPv4) != address.Is4() {
 				why = "it isn't of its slice's address type"
 			}
@@ -180,7 +183,7 @@ func (d *deciding) badBackend(a netip.Addr) string {
 	case slices.Contains(d.Settings.Own, a) || slices.Contains(d.Settings.Source, a):
 		return "it is an address of gateway " + d.Settings.Gateway + ": run backends on other machines, or in the pod network"
 	case d.taken[a]:
-		return "it is an address of a mux or of another gateway: run backends on other machines, or in the pod network"
+		return "it is an address of a mux"
 	case len(d.Settings.BackendNetworks) > 0 &&
 		!slices.ContainsFunc(d.Settings.BackendNetworks, func(n netip.Prefix) bool { return n.Contains(a) }):
 		return "it is outside of --backend-networks: add its network there"

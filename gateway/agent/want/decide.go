@@ -17,7 +17,7 @@ type deciding struct {
 	muxes    map[types.NamespacedName]*corev1.Service
 	slices   sliceIndex
 	carried  []carried
-	taken    map[netip.Addr]bool // addresses of all claims, and of gateways: no backend may have one
+	taken    map[netip.Addr]bool // addresses of all claims: no backend may have one
 	backends map[Backend]bool    // those to probe
 	refusals []Refusal
 }

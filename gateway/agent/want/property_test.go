@@ -52,8 +52,10 @@ func drawSlice(t *rapid.T, keys validation.Keys, svc *corev1.Service, port strin
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", UID: svc.UID}}},
 		Ports: []discoveryv1.EndpointPort{{Name: &port, Port: &number}}}
 	for range rapid.IntRange(0, 4).Draw(t, "endpoints") {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{rapid.SampledFrom([]string{"10.1.0.1", "10.1.0.2", "10.1.0.3",
-			"10.0.0.1", "10.0.0.2", "127.0.0.1", "169.254.0.1", "11.0.0.1", "10.255.0.0", "fe80::1", "none", "0.0.0.0", "224.0.0.1"}).Draw(t, "backend")}})
+		address := rapid.SampledFrom([]string{"10.1.0.1", "10.1.0.2", "10.1.0.3",
+			"10.0.0.1", "10.0.0.2", "127.0.0.1", "169.254.0.1", "11.0.0.1", "10.255.0.0", "fe80::1", "none", "0.0.0.0", "224.0.0.1"}).Draw(t, "backend")
+		node := map[string]string{"10.0.0.1": "a", "10.0.0.2": "b", "10.1.0.1": "a"}[address] // pods on the hosts' network, and one on the node of a
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}, NodeName: &node})
 	}
 	return slice
 }

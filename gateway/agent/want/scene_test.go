@@ -39,7 +39,8 @@ type scene struct {
 		Sources   *string                 `json:"sources"`
 		Affinity  string                  `json:"affinity"`
 		Policy    string                  `json:"policy"`
-		Near      []string                `json:"near"` // ready, on the gateway's own node
+		Near      []string                `json:"near"`  // ready, on the gateway's own node
+		On        map[string]string       `json:"nodes"` // by address
 		Ready     []string                `json:"ready"`
 		Unready   []string                `json:"unready"`
 		Draining  []string                `json:"draining"`
@@ -149,7 +150,11 @@ func (s *scene) slice(keys validation.Keys, i int) *discoveryv1.EndpointSlice {
 	yes, no := true, false
 	add := func(addresses []string, conditions discoveryv1.EndpointConditions) {
 		for _, address := range addresses {
-			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}, Conditions: conditions})
+			endpoint := discoveryv1.Endpoint{Addresses: []string{address}, Conditions: conditions}
+			if node, known := given.On[address]; known {
+				endpoint.NodeName = &node
+			}
+			slice.Endpoints = append(slice.Endpoints, endpoint)
 		}
 	}
 	add(given.Ready, discoveryv1.EndpointConditions{})
