@@ -37,6 +37,10 @@ type server struct {
 	agents   map[string]*agent
 	language validation.Language
 
+	// probes makes agents probe backends. All backends answer.
+	probes bool
+	// zones puts gateways into zones, by their names.
+	zones bool
 	// emptyLists makes lists of Services empty, as a proxy with a fault may.
 	emptyLists bool
 	writes     int
@@ -144,6 +148,12 @@ func (s *server) report(name, pool string) {
 	}
 	g := lease.Gateway{Name: name, Pool: pool, Holder: name, RenewedAt: s.now, Duration: 40 * time.Second,
 		Facts: &lease.Facts{Capacity: 1, Addresses: []netip.Addr{a.own()}}, Report: &lease.Report{Holds: a.holds()}}
+	if s.zones {
+		g.Facts.Zone = string(rune('a' + name[len(name)-1]%2))
+	}
+	if s.probes {
+		g.Report.Probes = &lease.Probes{Settled: true}
+	}
 	byMux := map[types.UID][]netip.Addr{}
 	for address, uid := range a.table {
 		byMux[uid] = append(byMux[uid], address)

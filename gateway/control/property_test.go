@@ -31,8 +31,9 @@ func newLanguage(t interface{ Fatal(...any) }) validation.Language {
 	return language
 }
 
-func newController(t interface{ Fatal(...any) }, s *server, v *view) *control.Controller {
-	parsed, err := config.Parse([]byte(pools))
+// newController makes a controller. more is a setting of pool p.
+func newController(t interface{ Fatal(...any) }, s *server, v *view, more ...string) *control.Controller {
+	parsed, err := config.Parse([]byte(strings.Replace(pools, "{name: p, ", "{name: p, "+strings.Join(more, ""), 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ const pools = `--set-json=gateways.pools=[
 	{"name": "rack", "addresses": ["192.0.2.0/24"], "exclude": ["192.0.2.1"], "routerIDs": [51, "60-62"], "returnPath": "routed",
 	 "nodeSelector": {"rack": "a"}, "tolerations": [{"operator": "Exists"}], "interface": "eth1", "backendNetworks": ["10.0.0.0/8"],
 	 "vrrpUnicast": true, "advertInterval": "200ms", "probeBackends": "2s", "releaseGrace": "10m"},
-	{"name": "far", "addresses": ["198.51.100.0/24"], "announce": "none", "machines": "outside", "muxesPerNamespace": 20, "gateways": {"names": ["far-1"]}}]`
+	{"name": "far", "addresses": ["198.51.100.0/24"], "announce": "none", "machines": "outside", "muxesPerNamespace": 20, "maxCapacity": 4, "gateways": {"names": ["far-1"]}}]`
 
 // TestGatewaysAreOffByDefault checks that no object of gateways is rendered without a pool.
 func TestGatewaysAreOffByDefault(t *testing.T) {
@@ -43,7 +43,8 @@ func TestControllerReadsThePoolsOfTheValues(t *testing.T) {
 	}
 	if len(got) != 2 || got[1].Name != "rack" || got[1].ReturnPath != "routed" || !slices.Equal(got[1].RouterIDs, []uint8{51, 60, 61, 62}) ||
 		got[1].AdvertInterval != 200*time.Millisecond || !slices.Equal(got[0].Gateways.Names, []string{"far-1"}) ||
-		got[0].MuxesPerNamespace != 20 || got[1].MuxesPerNamespace != 256 {
+		got[0].MuxesPerNamespace != 20 || got[1].MuxesPerNamespace != 256 ||
+		got[0].MaxCapacity != 4 || got[0].ProbesBackends || !got[1].ProbesBackends {
 		t.Errorf("the pools are %+v", got)
 	}
 	var raw struct{ Pools []map[string]any }
@@ -128,7 +129,7 @@ func TestGatewayValuesAreChecked(t *testing.T) {
 			`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"announce":"none"},{"name":"p","addresses":["198.51.100.0/24"],"announce":"none"}]`,
 			`gateways.pools has "p" twice`,
 		},
-		"no router ID":           {`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"]}]`, `pool "p" has no routerIDs`},
+		"no router ID": {`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"]}]`, `pool "p" has no routerIDs`},
 		"a way back without networks": {
 			`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"announce":"none","returnPath":"routed"}]`,
 			`pool "p" has returnPath: routed and no backendNetworks`,

@@ -24,11 +24,11 @@
 {{ printf "system:serviceaccount:%s:%s" .context.Release.Namespace .name }}
 {{- end -}}
 
-{{- /* The file of pools, which the controller reads. It has the keys that are not for the DaemonSet alone. */ -}}
+{{- /* The file of pools, which the controller reads. It lacks the keys that are for the DaemonSet alone. */ -}}
 {{- define "svc-mux.gatewayPoolsFile" -}}
 {{- $pools := list -}}
 {{- range .Values.gateways.pools -}}
-{{- $pools = append $pools (pick . "name" "addresses" "exclude" "routerIDs" "announce" "returnPath" "releaseGrace" "advertInterval" "muxesPerNamespace" "gateways") -}}
+{{- $pools = append $pools (pick . "name" "addresses" "exclude" "routerIDs" "announce" "returnPath" "releaseGrace" "advertInterval" "muxesPerNamespace" "maxCapacity" "probeBackends" "gateways") -}}
 {{- end -}}
 {{ toYaml (dict "pools" $pools) }}
 {{- end -}}

@@ -36,7 +36,7 @@ func (d *deciding) newPool(held []pool.Holding) *static.Pool {
 	for i := range d.Gateways {
 		if facts := d.Gateways[i].Facts; facts != nil {
 			for _, a := range facts.Addresses {
-				made.Reserve(a, "gateway "+d.Gateways[i].Name)
+				made.Avoid(a, "gateway "+d.Gateways[i].Name)
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"nowake.ai/svc-lb-mux/gateway/pool/static"
 )
 
 // alarms collects what a person must look at: problems of gateways, and claims that can't be read.
@@ -16,6 +18,10 @@ func (d *deciding) alarms() {
 		}
 		if !d.Pool.Gateways.Selects(g.Name, g.Labels) {
 			add(g.Name, GatewayUnselected, textUnselected(g.Name, d.Pool.Name))
+		}
+		d.addressAlarms(g)
+		if g.Facts != nil && g.Facts.Capacity > d.Pool.MaxCapacity {
+			add(g.Name, CapacityLimited, textCapacity(g.Name, g.Facts.Capacity, d.Pool.Name, d.Pool.MaxCapacity))
 		}
 		for _, problem := range g.Problems {
 			add(g.Name, GatewayUnreadable, problem)
@@ -40,4 +46,16 @@ func (d *deciding) sortAlarms() {
 	slices.SortFunc(d.Alarms, func(a, b Alarm) int {
 		return cmp.Or(cmp.Compare(a.Gateway, b.Gateway), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
 	})
+}
+
+// addressAlarms tells of addresses of the pool that a gateway says are its own.
+func (d *deciding) addressAlarms(g *Gateway) {
+	if g.Facts == nil {
+		return
+	}
+	for _, a := range g.Facts.Addresses {
+		if static.Contains(d.Pool.Ranges, a) && !static.Contains(d.Pool.Excluded, a) {
+			d.Alarms = append(d.Alarms, Alarm{g.Name, AddressInPool, textInPool(g.Name, a, d.Pool.Name)})
+		}
+	}
 }

@@ -13,7 +13,7 @@ import (
 
 // TestBackendIsDownByTheWordOfMostGateways: a gateway whose own network is broken must not take a backend from the others.
 func TestBackendIsDownByTheWordOfMostGateways(t *testing.T) {
-	pools, err := config.Parse([]byte("pools: [{name: p, addresses: [192.0.2.0/29], announce: none}]"))
+	pools, err := config.Parse([]byte("pools: [{name: p, addresses: [192.0.2.0/29], announce: none, probeBackends: 2s}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,21 +25,27 @@ func TestBackendIsDownByTheWordOfMostGateways(t *testing.T) {
 		before []netip.AddrPort
 		probes []*lease.Probes
 		stale  bool
+		off    bool
 		want   []netip.AddrPort
 	}{
-		"one gateway":                               {probes: []*lease.Probes{said(true, b, a)}, want: []netip.AddrPort{a, b}},
-		"both of two":                               {probes: []*lease.Probes{said(true, a), said(true, a)}, want: []netip.AddrPort{a}},
-		"one of two":                                {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true, a), said(true)}},
-		"two of three":                              {probes: []*lease.Probes{said(true, a), said(true, a, b), said(true)}, want: []netip.AddrPort{a}},
-		"one of two settled":                        {probes: []*lease.Probes{said(true, a), said(false)}, want: []netip.AddrPort{a}},
+		"one gateway":  {probes: []*lease.Probes{said(true, b, a)}, want: []netip.AddrPort{a, b}},
+		"both of two":  {probes: []*lease.Probes{said(true, a), said(true, a)}, want: []netip.AddrPort{a}},
+		"one of two":   {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true, a), said(true)}},
+		"two of three": {probes: []*lease.Probes{said(true, a), said(true, a, b), said(true)}, want: []netip.AddrPort{a}},
+		"one of two, and the other isn't settled":   {probes: []*lease.Probes{said(true, a), said(false)}},
+		"down already, and the other isn't settled": {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true, a), said(false)}, want: []netip.AddrPort{a}},
+		"one says it often":                         {probes: []*lease.Probes{said(true, a, a, a, a), said(true), said(true)}},
+		"one of three, and two don't probe":         {probes: []*lease.Probes{said(true, a), nil, nil}},
 		"after the only agent's restart":            {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(false)}, want: []netip.AddrPort{a}},
 		"no gateway is live":                        {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true)}, stale: true, want: []netip.AddrPort{a}},
 		"probes were switched off":                  {before: []netip.AddrPort{a}, probes: []*lease.Probes{nil, nil}},
-		"probes are being switched off":             {before: []netip.AddrPort{a}, probes: []*lease.Probes{nil, said(true, a)}, want: []netip.AddrPort{a}},
+		"probes are being switched off":             {before: []netip.AddrPort{a}, probes: []*lease.Probes{nil, said(true, a)}},
 		"the backend answers again":                 {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true)}},
-		"switched off while the other one restarts": {before: []netip.AddrPort{a}, probes: []*lease.Probes{nil, said(false)}, want: []netip.AddrPort{a}},
+		"switched off while the other one restarts": {before: []netip.AddrPort{a}, probes: []*lease.Probes{nil, said(false)}},
+		"the pool has no probes":                    {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true, a)}, off: true},
 	} {
 		w := &decide.World{Pool: pools[0], Stored: decide.Stored{Claims: &claims.Claims{Pool: "p", Down: test.before}}, IsLive: true, Now: noon}
+		w.Pool.ProbesBackends = !test.off
 		for i, probes := range test.probes {
 			w.Gateways = append(w.Gateways, decide.Gateway{IsLive: !test.stale, Gateway: lease.Gateway{Name: string(rune('a' + i)), Pool: "p",
 				Facts: &lease.Facts{Capacity: 1}, Report: &lease.Report{Probes: probes}}})

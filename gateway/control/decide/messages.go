@@ -113,6 +113,15 @@ func textIntervalWaits(name string, interval time.Duration) string {
 		"gateway has: see whether the gateway's agent runs and has the controller's version. If the machine is gone for good, delete the Lease", name, interval)
 }
 
+func textCapacity(name string, capacity int, pool string, most int) string {
+	return fmt.Sprintf("gateway %s says --capacity %d, and pool %s allows %d: it counts as %d; raise maxCapacity of the pool, or lower --capacity",
+		name, capacity, pool, most, most)
+}
+
+func textInPool(name string, a netip.Addr, pool string) string {
+	return fmt.Sprintf("gateway %s says that %s is its own address, and pool %s has it: exclude the address from the pool if that is true", name, a, pool)
+}
+
 func textCut(name string, omitted int) string {
 	return fmt.Sprintf("the report of gateway %s has no room for %d muxes: these get no address; make another pool for some muxes", name, omitted)
 }

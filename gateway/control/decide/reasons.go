@@ -32,6 +32,8 @@ const (
 	GatewayStale      = "GatewayStale"      // the Lease wasn't renewed in time
 	GatewayUnreadable = "GatewayUnreadable" // a part of the Lease can't be read
 	GatewayUnselected = "GatewayUnselected" // the Lease names a pool that doesn't select the gateway
+	CapacityLimited   = "CapacityLimited"   // the gateway says that it has more capacity than the pool allows
+	AddressInPool     = "AddressInPool"     // the gateway says that an address of the pool is its own
 	GatewayFault      = "GatewayFault"      // the agent reports a fault of the machine
 	ReportCut         = "ReportCut"         // the report has no room for all muxes
 	IntervalWaits     = "IntervalWaits"     // the pool's advert interval changes once this gateway reports that it follows

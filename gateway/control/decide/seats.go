@@ -11,7 +11,7 @@ import (
 )
 
 // placeSeats decides which gateways can take which seat. The orders depend on the gateways' names, zones and capacities alone: a stale
-// Lease changes no order. VRRP notices a dead gateway long before its Lease is stale, and only VRRP knows for sure.
+// Lease changes no order. A gateway's Lease says its zone and capacity, and the pool limits the capacity. VRRP notices a dead gateway long before its Lease is stale, and only VRRP knows for sure.
 func (d *deciding) placeSeats() {
 	seats, gateways, ok := d.placed()
 	if !ok {
@@ -20,27 +20,28 @@ func (d *deciding) placeSeats() {
 	d.next.Seats, d.next.Gateways = seats, gateways
 }
 
-// placed returns the seats by the Leases. It returns false if the seats must stay: a gateway's facts are missing, no live gateway would
-// be left, or a gateway is only missing from the cache.
+// placed returns the seats by the Leases. It returns false if the seats must stay: no live gateway would be left, or a gateway is only
+// missing from the cache.
 func (d *deciding) placed() ([]claims.Seat, []claims.Gateway, bool) {
 	var candidates []place.Gateway
 	var gateways []claims.Gateway
-	isLive := map[string]bool{}
+	var unread []string // gateways that keep their places
+	registered, live := map[string]bool{}, 0
 	for i := range d.Gateways {
 		g := &d.Gateways[i]
 		if !d.Pool.Gateways.Selects(g.Name, g.Labels) {
 			continue
 		}
+		registered[g.Name] = true
 		if g.Facts == nil {
-			return nil, nil, false
+			if known, found := d.known(g.Name); found {
+				gateways, unread = append(gateways, known), append(unread, g.Name)
+			}
+			continue
 		}
-		candidates = append(candidates, place.Gateway{Name: g.Name, Zone: g.Facts.Zone, Capacity: g.Facts.Capacity})
+		candidates = append(candidates, place.Gateway{Name: g.Name, Zone: g.Facts.Zone, Capacity: min(g.Facts.Capacity, d.Pool.MaxCapacity)})
 		gateways = append(gateways, claims.Gateway{Name: g.Name, Addresses: slices.Clone(g.Facts.Addresses)})
-		isLive[g.Name] = g.IsLive && g.Facts.Capacity > 0
-	}
-	live := 0
-	for _, alive := range isLive {
-		if alive {
+		if g.IsLive && g.Facts.Capacity > 0 {
 			live++
 		}
 	}
@@ -48,17 +49,38 @@ func (d *deciding) placed() ([]claims.Seat, []claims.Gateway, bool) {
 		return nil, nil, false
 	}
 	for _, g := range d.base.Gateways {
-		if _, registered := isLive[g.Name]; !registered && !d.IsLive {
+		if !registered[g.Name] && !d.IsLive {
 			d.NeedsLive = true
 			return nil, nil, false
 		}
 	}
 	slices.SortFunc(gateways, func(a, b claims.Gateway) int { return strings.Compare(a.Name, b.Name) })
 	var seats []claims.Seat
-	for _, id := range d.Pool.RouterIDs {
-		seats = append(seats, claims.Seat{RouterID: id, Order: place.Order(fmt.Sprintf("%s/%d", d.Pool.Name, id), candidates)})
+	for _, kept := range d.keptSeats() {
+		order := place.Order(fmt.Sprintf("%s/%d", d.Pool.Name, kept.RouterID), candidates)
+		seats = append(seats, claims.Seat{RouterID: kept.RouterID, Order: insert(order, kept.Order, unread)})
 	}
 	return seats, gateways, true
+}
+
+// insert inserts the gateways whose facts can't be read into an order, at the places that they had. So a gateway can't keep others from
+// coming and going by facts that can't be read.
+func insert(order, before, unread []string) []string {
+	for at, name := range before {
+		if slices.Contains(unread, name) {
+			order = slices.Insert(order, min(at, len(order)), name)
+		}
+	}
+	return order
+}
+
+// known returns a gateway as the claims know it.
+func (d *deciding) known(gateway string) (claims.Gateway, bool) {
+	at := slices.IndexFunc(d.base.Gateways, func(g claims.Gateway) bool { return g.Name == gateway })
+	if at < 0 {
+		return claims.Gateway{}, false
+	}
+	return d.base.Gateways[at], true
 }
 
 // keptSeats returns the seats of the configuration, with their orders from the claims.

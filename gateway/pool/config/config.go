@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,6 +36,10 @@ type Pool struct {
 	AdvertInterval time.Duration
 	// MuxesPerNamespace is how many muxes of a namespace get addresses. Addresses that are still reserved for deleted muxes count, too.
 	MuxesPerNamespace int
+	// MaxCapacity is the largest capacity that counts. A gateway itself says its capacity.
+	MaxCapacity int
+	// ProbesBackends is true if the pool's gateways probe backends. Otherwise results of probes don't count.
+	ProbesBackends bool
 }
 
 // Selector selects gateways. Every part that is set must match.
@@ -68,6 +73,8 @@ const (
 
 	defaultMuxesPerNamespace = 256
 	maxMuxesPerNamespace     = 10_000 // more than a ConfigMap has room for
+	defaultMaxCapacity       = 1
+	maxMaxCapacity           = 1000
 )
 
 type fileYAML struct {
@@ -85,8 +92,10 @@ type poolYAML struct {
 	ReleaseGrace string               `json:"releaseGrace,omitempty"`
 	// AdvertInterval is a time such as 200ms.
 	AdvertInterval string `json:"advertInterval,omitempty"`
-	// MuxesPerNamespace is nil if it is left out.
-	MuxesPerNamespace *int `json:"muxesPerNamespace,omitempty"`
+	// MuxesPerNamespace and MaxCapacity are nil if they are left out.
+	MuxesPerNamespace *int   `json:"muxesPerNamespace,omitempty"`
+	MaxCapacity       *int   `json:"maxCapacity,omitempty"`
+	ProbeBackends     string `json:"probeBackends,omitempty"`
 }
 
 // Parse reads the file of pools. It returns all mistakes, each with the pool, the value and the way out.
@@ -117,7 +126,8 @@ func Parse(text []byte) ([]Pool, error) {
 
 func (y *poolYAML) pool() (Pool, error) {
 	p := Pool{Name: y.Name, Gateways: y.Gateways, Announce: y.Announce, ReturnPath: y.ReturnPath, Grace: defaultGrace,
-		AdvertInterval: claims.DefaultInterval, MuxesPerNamespace: ptr.Deref(y.MuxesPerNamespace, defaultMuxesPerNamespace)}
+		AdvertInterval: claims.DefaultInterval, MuxesPerNamespace: ptr.Deref(y.MuxesPerNamespace, defaultMuxesPerNamespace),
+		MaxCapacity: ptr.Deref(y.MaxCapacity, defaultMaxCapacity), ProbesBackends: y.ProbeBackends != ""}
 	var errs []error
 	if wrong := kube.IsDNS1123Label(y.Name); len(wrong) > 0 || len(y.Name) > maxName {
 		errs = append(errs, fmt.Errorf("the name must be at most %d lower-case letters, digits and dashes", maxName))
@@ -151,6 +161,12 @@ func (y *poolYAML) pool() (Pool, error) {
 	}
 	if n := p.MuxesPerNamespace; n < 1 || n > maxMuxesPerNamespace {
 		errs = append(errs, fmt.Errorf("muxesPerNamespace %d: write a number from 1 to %d", n, maxMuxesPerNamespace))
+	}
+	if n := p.MaxCapacity; n < 1 || n > maxMaxCapacity {
+		errs = append(errs, fmt.Errorf("maxCapacity %d: write a number from 1 to %d", n, maxMaxCapacity))
+	}
+	if every, err := time.ParseDuration(cmp.Or(y.ProbeBackends, "1s")); err != nil || every <= 0 {
+		errs = append(errs, fmt.Errorf("probeBackends %q: write the time between two probes, such as 2s", y.ProbeBackends))
 	}
 	return p, errors.Join(errs...)
 }

@@ -21,6 +21,8 @@ pools:
   releaseGrace: 10m
   advertInterval: 200ms
   muxesPerNamespace: 20
+  maxCapacity: 4
+  probeBackends: 2s
 - name: office
   addresses: [198.51.100.1]
   announce: none
@@ -33,11 +35,11 @@ func TestPoolsAreReadWithTheirDefaults(t *testing.T) {
 	}
 	office, public := pools[0], pools[1]
 	if office.Name != "office" || office.ReturnPath != "node" || office.Grace != 5*time.Minute || len(office.RouterIDs) != 0 ||
-		office.AdvertInterval != 100*time.Millisecond || office.MuxesPerNamespace != 256 {
+		office.AdvertInterval != 100*time.Millisecond || office.MuxesPerNamespace != 256 || office.MaxCapacity != 1 || office.ProbesBackends {
 		t.Errorf("%+v", office)
 	}
 	if public.Announce != "vrrp" || public.ReturnPath != "routed" || public.Grace != 10*time.Minute ||
-		public.AdvertInterval != 200*time.Millisecond || public.MuxesPerNamespace != 20 || len(public.Ranges) != 2 ||
+		public.AdvertInterval != 200*time.Millisecond || public.MuxesPerNamespace != 20 || public.MaxCapacity != 4 || !public.ProbesBackends || len(public.Ranges) != 2 ||
 		len(public.Excluded) != 1 || string(public.RouterIDs) != "\x32\x33\x3c" {
 		t.Errorf("%+v", public)
 	}
@@ -78,6 +80,8 @@ func TestBadPoolsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 		"a grace that is too short": {"10m", "1s", `releaseGrace "1s": write a time from 10s`},
 		"half an interval":          {"200ms", "15ms", `advertInterval "15ms": write a time from 10ms to 40.95s in steps of 10ms`},
 		"a namespace without muxes": {"muxesPerNamespace: 20", "muxesPerNamespace: 0", "muxesPerNamespace 0: write a number from 1 to 10000"},
+		"no capacity":               {"maxCapacity: 4", "maxCapacity: 0", "maxCapacity 0: write a number from 1 to 1000"},
+		"probes without a time":     {"probeBackends: 2s", "probeBackends: often", `probeBackends "often": write the time between two probes`},
 		"an unknown field":          {"announce: none", "anounce: none", `unknown field "anounce"`},
 		"no pools":                  {valid, "pools: []", "has no pool"},
 		"no YAML":                   {valid, "pools: {", "can't be read"},

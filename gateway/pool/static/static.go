@@ -1,6 +1,7 @@
 package static
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"slices"
@@ -18,14 +19,17 @@ type Pool struct {
 	ranges, excluded []Range
 	// taken names the holder of each taken address in words, for messages.
 	taken map[netip.Addr]string
-	has   map[types.NamespacedName][]netip.Addr
+	// avoided names in words who says that an address is theirs, for messages.
+	avoided map[netip.Addr]string
+	has     map[types.NamespacedName][]netip.Addr
 }
 
 var _ pool.Pool = (*Pool)(nil)
 
 // New makes a pool. held is what the claims say. If an address has two holders, the first holder counts.
 func New(name string, ranges, excluded []Range, held []pool.Holding) *Pool {
-	p := &Pool{name: name, ranges: ranges, excluded: excluded, taken: map[netip.Addr]string{}, has: map[types.NamespacedName][]netip.Addr{}}
+	p := &Pool{name: name, ranges: ranges, excluded: excluded, taken: map[netip.Addr]string{}, avoided: map[netip.Addr]string{},
+		has: map[types.NamespacedName][]netip.Addr{}}
 	for _, h := range held {
 		for _, a := range h.Addresses {
 			p.give(a, h.Mux)
@@ -41,10 +45,19 @@ func (p *Pool) give(a netip.Addr, mux types.NamespacedName) {
 	}
 }
 
-// Reserve keeps an address from being handed out, unless a mux has it already. The holder is named in messages, such as "gateway a".
+// Reserve keeps an address from being handed out, unless a mux has it already. The holder is named in messages, such as "mux edge/web
+// of pool q".
 func (p *Pool) Reserve(a netip.Addr, holder string) {
 	if _, taken := p.taken[a]; !taken {
 		p.taken[a] = holder
+	}
+}
+
+// Avoid hands an address out last, and to no mux that asks for it by name. The word of one machine must not make a pool full. The holder is
+// named in messages, such as "gateway a".
+func (p *Pool) Avoid(a netip.Addr, holder string) {
+	if p.avoided[a] == "" {
+		p.avoided[a] = holder
 	}
 }
 
@@ -78,7 +91,7 @@ func (p *Pool) Has(family corev1.IPFamily) bool {
 // IsFree is true if the pool may hand out an address now.
 func (p *Pool) IsFree(a netip.Addr) bool {
 	_, taken := p.taken[a]
-	return !taken && in(p.ranges, a) && !in(p.excluded, a)
+	return !taken && Contains(p.ranges, a) && !Contains(p.excluded, a)
 }
 
 // Ensure is Choose: static addresses need no calls.
@@ -102,7 +115,7 @@ func (p *Pool) Choose(request pool.Request) ([]netip.Addr, error) {
 	return addresses, nil
 }
 
-// choose returns the wanted address of a family, or the one that the mux has, or the lowest free one in range order.
+// choose returns the wanted address of a family, or the one that the mux has, or the lowest free one in range order. Avoided ones come last.
 func (p *Pool) choose(family corev1.IPFamily, request *pool.Request) (netip.Addr, error) {
 	for _, wanted := range request.Wanted {
 		if isOf(family, wanted) {
@@ -114,27 +127,37 @@ func (p *Pool) choose(family corev1.IPFamily, request *pool.Request) (netip.Addr
 			return a, nil // also outside of the ranges: a changed pool moves no mux
 		}
 	}
+	var last netip.Addr // the first avoided one
 	for _, r := range p.ranges {
 		for a := p.behindExcluded(r.First); isOf(family, a) && r.contains(a); a = p.behindExcluded(a.Next()) {
-			if _, taken := p.taken[a]; !taken {
+			if _, taken := p.taken[a]; taken {
+				continue
+			}
+			if p.avoided[a] == "" {
 				return a, nil
 			}
+			if !last.IsValid() {
+				last = a
+			}
 		}
+	}
+	if last.IsValid() {
+		return last, nil
 	}
 	return netip.Addr{}, refuse(pool.Full, "pool %s has no free %s address for mux %s: add addresses to the pool, or delete a mux",
 		p.name, family, request.Mux)
 }
 
 func (p *Pool) mayHave(wanted netip.Addr, mux types.NamespacedName) error {
-	holder, taken := p.taken[wanted]
+	holder := cmp.Or(p.taken[wanted], p.avoided[wanted])
 	switch {
 	case slices.Contains(p.has[mux], wanted):
 		return nil
-	case taken:
+	case holder != "":
 		return refuse(pool.Taken, "address %s is taken by %s: ask for another one, or for none", wanted, holder)
-	case !in(p.ranges, wanted):
+	case !Contains(p.ranges, wanted):
 		return refuse(pool.Outside, "address %s isn't in pool %s: ask for another one, or for none", wanted, p.name)
-	case in(p.excluded, wanted):
+	case Contains(p.excluded, wanted):
 		return refuse(pool.Outside, "address %s is excluded from pool %s: ask for another one, or for none", wanted, p.name)
 	}
 	return nil
@@ -166,6 +189,7 @@ func isOf(family corev1.IPFamily, a netip.Addr) bool {
 	return a.Is4() == (family == corev1.IPv4Protocol)
 }
 
-func in(ranges []Range, a netip.Addr) bool {
+// Contains is true if one of the ranges has the address.
+func Contains(ranges []Range, a netip.Addr) bool {
 	return slices.ContainsFunc(ranges, func(r Range) bool { return r.contains(a) })
 }

@@ -102,6 +102,26 @@ func TestAFullPoolRefusesUntilAnAddressIsReleased(t *testing.T) {
 	}
 }
 
+// TestAvoidedAddressIsHandedOutLast: a machine says which addresses are its own, and its word must not make the pool full.
+func TestAvoidedAddressIsHandedOutLast(t *testing.T) {
+	p, ctx := newPool(t), context.Background()
+	p.Avoid(netip.MustParseAddr("192.0.2.1"), "gateway a")
+	p.Avoid(netip.MustParseAddr("192.0.2.2"), "gateway a") // the mux "old" has it
+	request := func(name string, wanted ...netip.Addr) pool.Request {
+		return pool.Request{Mux: mux(name), Families: []corev1.IPFamily{corev1.IPv4Protocol}, Wanted: wanted}
+	}
+	var refusal *pool.Refusal
+	if got, err := p.Ensure(ctx, request("a", netip.MustParseAddr("192.0.2.1"))); !errors.As(err, &refusal) || refusal.Reason != pool.Taken ||
+		!strings.Contains(err.Error(), "192.0.2.1 is taken by gateway a") {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, c := range []struct{ mux, want string }{{"old", "192.0.2.2"}, {"a", "192.0.2.3"}, {"b", "192.0.2.1"}} {
+		if got, err := p.Ensure(ctx, request(c.mux)); err != nil || got[0].String() != c.want {
+			t.Errorf("mux %s got %v, %v, want %s", c.mux, got, err, c.want)
+		}
+	}
+}
+
 func TestBadRangesAreRefusedByName(t *testing.T) {
 	for _, text := range []string{"", "x", "192.0.2.1/24", "192.0.2.9-192.0.2.1", "192.0.2.1-2001:db8::1", "fe80::1%eth0", "::ffff:192.0.2.1", "192.0.2.1-"} {
 		_, err := static.Parse([]string{"192.0.2.1", text})
