@@ -28,6 +28,8 @@ const (
 	narrow = "svc-mux-narrow"
 	// keeper manages the webhook's certificate itself.
 	keeper = "svc-mux-keeper"
+	// line makes muxes of Gateways. Its role would let it do everything.
+	line = "svc-mux-line"
 	// tolerant lets others change keys of labels and annotations.
 	tolerant = "svc-mux-tolerant"
 )
@@ -40,6 +42,7 @@ func releases() map[string][]string {
 		legacy:   {"backends.legacyEndpoints=true"},
 		narrow:   {"rbac.muxNamespaces={" + namespace + "}", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
 		tolerant: {"restraint.tolerate={team,app.kubernetes.io/part-of,policies.kyverno.io/last-applied-patches}"},
+		line:     {"gatewayApi.implementation=true", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
 		keeper:   {"certs.mode=selfManaged", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
 	}
 }
@@ -55,6 +58,7 @@ func TestRestraint(t *testing.T) {
 	t.Run("objects of the certificate", func(t *testing.T) { w.try(t, certificateAbuses(), certificateUses(t, w)) })
 	t.Run("Events", func(t *testing.T) { w.try(t, eventAbuses(), eventUses()) })
 	t.Run("Leases", func(t *testing.T) { w.try(t, leaseAbuses(), leaseUses()) })
+	t.Run("muxes of Gateways", func(t *testing.T) { w.try(t, gatewayMuxAbuses(), gatewayMuxUses()) })
 	t.Run("the largest objects", func(t *testing.T) { w.try(t, nil, hugeUses(t, w)) })
 	t.Run("other users aren't restricted", func(t *testing.T) { othersAreLeftAlone(t, w) })
 	t.Run("the configuration can be deleted with its namespace", func(t *testing.T) { farewell(t, w) })
