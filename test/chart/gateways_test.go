@@ -105,7 +105,7 @@ func TestRightsOfGatewaysFollowMuxNamespaces(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	want := []string{"infra/svc-mux-gateway-agents", "infra/svc-mux-gateways", "infra/svc-mux.infra.gateway-agents", "infra/svc-mux.infra.gateways",
+	want := []string{"infra/svc-mux-gateway-far", "infra/svc-mux-gateway-rack", "infra/svc-mux-gateways", "infra/svc-mux.infra.gateway-agents", "infra/svc-mux.infra.gateways",
 		"team-a/svc-mux.infra.gateway-agents", "team-a/svc-mux.infra.gateways"}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
@@ -119,6 +119,38 @@ func TestRightsOfGatewaysFollowMuxNamespaces(t *testing.T) {
 	for _, policy := range all[*admissionv1.ValidatingAdmissionPolicy](render(t, pools, "--set=restraint.enabled=false")) {
 		if strings.Contains(policy.Name, "restraint") {
 			t.Errorf("restraint.enabled=false renders %s", policy.Name)
+		}
+	}
+}
+
+// TestEachPoolHasAnAccount checks that agents read the claims of their own pool only. A policy limits their Leases by the account.
+func TestEachPoolHasAnAccount(t *testing.T) {
+	objects := render(t, pools)
+	for _, set := range all[*appsv1.DaemonSet](objects) {
+		if account := set.Spec.Template.Spec.ServiceAccountName; account != set.Name {
+			t.Errorf("the agents of %s have the account %s", set.Name, account)
+		}
+		named[*corev1.ServiceAccount](t, objects, set.Name)
+	}
+	for pool, want := range map[string][]string{"rack": {"get", "create", "update"}, "far": nil} {
+		var leases []string
+		for _, rule := range named[*rbacv1.Role](t, objects, "svc-mux-gateway-"+pool).Rules {
+			switch rule.Resources[0] {
+			case "leases":
+				leases = rule.Verbs
+			case "configmaps":
+				if !slices.Equal(rule.ResourceNames, []string{"svc-lb-mux-pool-" + pool}) {
+					t.Errorf("agents of %s read the ConfigMaps %v", pool, rule.ResourceNames)
+				}
+			}
+		}
+		if !slices.Equal(leases, want) {
+			t.Errorf("the role of %s has the verbs %v for Leases", pool, leases)
+		}
+	}
+	for _, binding := range all[*rbacv1.ClusterRoleBinding](objects) {
+		if binding.Name == "svc-mux.infra.gateway-agents" && (len(binding.Subjects) != 1 || binding.Subjects[0].Name != "svc-mux-gateway-rack") {
+			t.Errorf("%s has the subjects %v", binding.Name, binding.Subjects)
 		}
 	}
 }

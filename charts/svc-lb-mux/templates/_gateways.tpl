@@ -8,12 +8,12 @@
 {{ printf "%s-gateways" (include "svc-mux.fullname" . | trunc 54 | trimSuffix "-") }}
 {{- end -}}
 
-{{- /* The agents' Service and ServiceAccount. */ -}}
+{{- /* The agents' Service. */ -}}
 {{- define "svc-mux.gatewayAgents" -}}
 {{ printf "%s-gateway-agents" (include "svc-mux.fullname" . | trunc 48 | trimSuffix "-") }}
 {{- end -}}
 
-{{- /* The DaemonSet of a pool's agents. The hash keeps names apart that differ only at their end. */ -}}
+{{- /* A pool's agents: their DaemonSet, ServiceAccount and Role. The hash keeps names apart that differ only at their end. */ -}}
 {{- define "svc-mux.gatewayDaemonSet" -}}
 {{- $name := printf "%s-gateway-%s" (include "svc-mux.fullname" .context) .pool -}}
 {{- if gt (len $name) 63 }}{{ printf "%s-%s" (trunc 54 $name | trimSuffix "-") (sha256sum $name | trunc 8) }}{{ else }}{{ $name }}{{ end -}}
@@ -22,6 +22,18 @@
 {{- /* The user names of controller and agents at the API server. */ -}}
 {{- define "svc-mux.gatewayUser" -}}
 {{ printf "system:serviceaccount:%s:%s" .context.Release.Namespace .name }}
+{{- end -}}
+
+{{- /* The users of agents on nodes, as JSON: a map from user to pool. */ -}}
+{{- define "svc-mux.gatewayAgentUsers" -}}
+{{- $users := dict -}}
+{{- range .Values.gateways.pools -}}
+{{- if ne (.machines | default "nodes") "outside" -}}
+{{- $account := include "svc-mux.gatewayDaemonSet" (dict "context" $ "pool" .name) -}}
+{{- $_ := set $users (include "svc-mux.gatewayUser" (dict "context" $ "name" $account)) .name -}}
+{{- end -}}
+{{- end -}}
+{{ toJson $users }}
 {{- end -}}
 
 {{- /* The file of pools, which the controller reads. It lacks the keys that are for the DaemonSet alone. */ -}}

@@ -6,7 +6,7 @@ compare fields that a later Kubernetes adds.
 {{- /*
 A policy's beginning, up to its spec, and its binding. For requests of other accounts, the policy costs one comparison.
 With namespaceAsParam the policy reads the release's namespace as params; once that namespace is gone, it allows all. The account is
-the reconciler's, or another user with its name for messages, by.
+the reconciler's, or another user with its name for messages, by. match is a condition for several accounts.
 */ -}}
 {{- define "svc-mux.restraint" -}}
 apiVersion: admissionregistration.k8s.io/v1
@@ -33,7 +33,7 @@ spec:
   {{- end }}
   matchConditions:
   - name: by-the-{{ .by | default "reconciler" }}
-    expression: request.userInfo.username == '{{ .user | default (include "svc-mux.reconcilerUser" .context) }}'
+    expression: {{ .match | default (printf "request.userInfo.username == '%s'" (.user | default (include "svc-mux.reconcilerUser" .context))) }}
 {{- end -}}
 
 {{- /* The object's name for messages. A request for an object without a namespace has none. */ -}}

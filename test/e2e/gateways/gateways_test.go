@@ -218,7 +218,7 @@ func testMistakes(t *testing.T, w *world, addresses []string) {
 // testStolenTokens sends requests that the roles allow and the policies deny.
 func testStolenTokens(t *testing.T, w *world, _ []string) {
 	controller, merge := w.as(t, "svc-mux-gateways", ""), types.MergePatchType
-	onNode1, anywhere := w.as(t, "svc-mux-gateway-agents", "node-1"), w.as(t, "svc-mux-gateway-agents", "")
+	onNode1, anywhere := w.as(t, "svc-mux-gateway-"+pool, "node-1"), w.as(t, "svc-mux-gateway-"+pool, "")
 	lease := func(client kubernetes.Interface, node string) error {
 		return retry.RetryOnConflict(retry.DefaultRetry, func() error { // its agent renews it meanwhile
 			_, err := client.CoordinationV1().Leases(namespace).Update(t.Context(), w.lease(t, node), metav1.UpdateOptions{})
@@ -309,8 +309,8 @@ func testRights(t *testing.T, w *world, _ []string) {
 	manifests := w.Helm(t, append([]string{"template", product.Release, chart, "--namespace=" + namespace,
 		"--show-only=templates/gateways-roles.yaml"}, values(w.dualStack)...)...)
 	for account, roles := range map[string][]string{
-		"svc-mux-gateways":       {"svc-mux.svc-mux.gateways", "svc-mux-gateways"},
-		"svc-mux-gateway-agents": {"svc-mux.svc-mux.gateway-agents", "svc-mux-gateway-agents"},
+		"svc-mux-gateways":        {"svc-mux.svc-mux.gateways", "svc-mux-gateways"},
+		"svc-mux-gateway-" + pool: {"svc-mux.svc-mux.gateway-agents", "svc-mux-gateway-" + pool},
 	} {
 		t.Run(account, func(t *testing.T) {
 			var own []string

@@ -107,11 +107,7 @@ func (w *world) install(t *testing.T, release string, set []string) {
 // render returns rendered templates of the chart.
 func (w *world) render(t *testing.T, release string, set []string, templates ...string) string {
 	t.Helper()
-	chart, err := filepath.Abs(filepath.Join("..", "..", "..", "charts", "svc-lb-mux"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"template", release, chart, "--namespace", namespace}
+	args := []string{"template", release, chartOf(t), "--namespace", namespace}
 	for _, template := range templates {
 		args = append(args, "--show-only", "templates/"+template)
 	}
@@ -119,6 +115,15 @@ func (w *world) render(t *testing.T, release string, set []string, templates ...
 		args = append(args, "--set", value)
 	}
 	return w.Helm(t, args...)
+}
+
+func chartOf(t *testing.T) string {
+	t.Helper()
+	chart, err := filepath.Abs(filepath.Join("..", "..", "..", "charts", "svc-lb-mux"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chart
 }
 
 // othersAreLeftAlone sends, as the administrator, requests that the reconciler may not send.

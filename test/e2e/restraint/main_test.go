@@ -59,6 +59,11 @@ func TestRestraint(t *testing.T) {
 	t.Run("Events", func(t *testing.T) { w.try(t, eventAbuses(), eventUses()) })
 	t.Run("Leases", func(t *testing.T) { w.try(t, leaseAbuses(), leaseUses()) })
 	t.Run("muxes of Gateways", func(t *testing.T) { w.try(t, gatewayMuxAbuses(), gatewayMuxUses()) })
+	t.Run("gateways", func(t *testing.T) {
+		w.installGateways(t)
+		w.try(t, gatewayAbuses(), gatewayUses())
+		foreignAddress(t, w)
+	})
 	t.Run("the largest objects", func(t *testing.T) { w.try(t, nil, hugeUses(t, w)) })
 	t.Run("other users aren't restricted", func(t *testing.T) { othersAreLeftAlone(t, w) })
 	t.Run("the configuration can be deleted with its namespace", func(t *testing.T) { farewell(t, w) })
