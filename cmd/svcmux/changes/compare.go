@@ -92,11 +92,19 @@ func (c *comparison) channel(key types.NamespacedName) Channel {
 }
 
 // reportsRefusal is true for a channel that is refused with the files, if without them it doesn't exist, is accepted, is refused with another
-// Change, or asks for or gets something else. If only the message differs, that is no change.
+// Change, or asks for or gets something else. If only the message differs, that is no change. A channel that stays disabled is reported only if the
+// files take away a number that a port of it would get later.
 func (c *comparison) reportsRefusal(key types.NamespacedName) bool {
 	was, is := c.before.verdicts[key], c.after.verdicts[key]
-	if is == nil || is.Accepted || is.Reason == plan.Disabled && was != nil && was.Reason == plan.Disabled {
+	if is == nil || is.Accepted {
 		return false
+	}
+	if is.Reason == plan.Disabled && was != nil && was.Reason == plan.Disabled {
+		return slices.ContainsFunc(c.portsOf(key), func(id plan.PortID) bool {
+			_, would := c.before.grants[id]
+			_, will := c.after.grants[id]
+			return would && !will
+		})
 	}
 	if was == nil || was.Accepted || changeOf(was.Reason) != changeOf(is.Reason) {
 		return true
