@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -37,7 +38,8 @@ type server struct {
 	throttle *throttle
 	reviews  *reviews // nil if Token is compared instead
 	metrics  metrics
-	tries    chan struct{}
+	tries    chan struct{} // the connection attempts that run
+	tryRate  *rate.Limiter
 	gateways gateways
 	// pause delays the answer to a wrong token.
 	pause func(ctx context.Context, span time.Duration)
@@ -61,7 +63,8 @@ func New(options Options) *Console {
 		options.Dial = (&net.Dialer{}).DialContext
 	}
 	h := newHub(&options)
-	s := &server{Options: &options, hub: h, throttle: newThrottle(), reviews: newReviews(options.Review, options.Now), metrics: m, tries: make(chan struct{}, maxConcurrentTries), pause: pause}
+	s := &server{Options: &options, hub: h, throttle: newThrottle(), reviews: newReviews(options.Review, options.Now), metrics: m, pause: pause,
+		tries: make(chan struct{}, maxConcurrentTries), tryRate: rate.NewLimiter(rate.Every(tryPause), triesInARow)}
 	return &Console{hub: h, server: s, handler: s.routes()}
 }
 

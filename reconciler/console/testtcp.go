@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -19,6 +18,10 @@ const (
 	// dialTimeout limits one connection attempt, and maxConcurrentTries the number of concurrent ones.
 	dialTimeout        = 3 * time.Second
 	maxConcurrentTries = 4
+	// triesInARow connections can be tried at once, then one in tryPause, by all readers together: tenants choose the backends, so faster tries
+	// would let a reader scan the cluster's network with the reconciler's rights.
+	triesInARow = 10
+	tryPause    = 2 * time.Second
 )
 
 // outcome is the result of a connection attempt.
@@ -65,11 +68,21 @@ func (s *server) testTCP(w http.ResponseWriter, r *http.Request) {
 	case s.tries <- struct{}{}:
 		defer func() { <-s.tries }()
 	default:
-		w.Header().Set("Retry-After", "3")
-		http.Error(w, "several connections are being tried already: wait a few seconds", http.StatusTooManyRequests)
+		s.refuseTry(w, "several connections are being tried already")
+		return
+	}
+	if !s.tryRate.AllowN(s.Now(), 1) {
+		s.refuseTry(w, fmt.Sprintf("%d connections were tried in a row, and then one every %v", triesInARow, tryPause))
 		return
 	}
 	reply(w, s.try(r.Context(), ask.Address, ask.Port))
+}
+
+// refuseTry refuses a connection attempt because of a limit.
+func (s *server) refuseTry(w http.ResponseWriter, why string) {
+	s.metrics.refused.WithLabelValues("tries").Inc()
+	w.Header().Set("Retry-After", "3")
+	http.Error(w, why+": wait a few seconds", http.StatusTooManyRequests)
 }
 
 func (s *server) try(ctx context.Context, address string, port int32) outcome {
@@ -95,8 +108,9 @@ func (s *server) sameOrigin(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
-	from, err := url.Parse(origin)
-	if site != "" && site != "same-origin" || origin != "" && (err != nil || from.Host != r.Host) {
+	// Behind a proxy that does TLS, the console doesn't see which of both schemes the browser uses.
+	isOwn := origin == "" || origin == "http://"+r.Host || origin == "https://"+r.Host
+	if site != "" && site != "same-origin" || !isOwn {
 		s.metrics.refused.WithLabelValues("origin").Inc()
 		http.Error(w, "only this console's own page can request actions", http.StatusForbidden)
 		return false
