@@ -52,7 +52,9 @@ func TestNotes(t *testing.T) {
 		"without a mux": {"--set=defaultLoadBalancer.create=false", []string{
 			"multiplexer: \"true\"", "kubectl get service edge", "loadBalancerClass: svc-mux.nowake.ai/edge.infra",
 		}, []string{"the mux infra/", "helm test", "svc-mux-test", "l4-rbs"}, 2},
-		"with a provider":                {"--set=defaultLoadBalancer.provider=none", nil, []string{"GKE", "defaultLoadBalancer.provider"}, 1},
+		"with a provider": {"--set=defaultLoadBalancer.provider=none", nil, []string{"GKE", "defaultLoadBalancer.provider"}, 1},
+		"with a mux on gateways": {"--set=defaultLoadBalancer.loadBalancerClass=gateway.svc-mux.nowake.ai/rack,gateways.pools[0].name=rack," +
+			"gateways.pools[0].addresses={192.0.2.0/28},gateways.pools[0].announce=none", nil, []string{"GKE", "100 ports"}, 1},
 		"with self-managed certificates": {"--set=certs.mode=selfManaged", nil, []string{"cert-manager"}, 1},
 		"with the user's issuer":         {"--set=certs.certManager.issuerRef.name=ours", []string{"the Secret svc-mux-webhook-tls"}, []string{"-ca"}, 1},
 		"drained":                        {"--set=drain.onDelete=true", []string{"are taken away (drain.onDelete)"}, []string{"drain.onDelete=true"}, 1},

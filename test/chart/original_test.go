@@ -157,6 +157,27 @@ func TestMuxAnnotationsOfAProvider(t *testing.T) {
 	}
 }
 
+// TestMuxOnGatewaysHasNothingOfAProvider gives the mux of a pool the values of each provider: neither their annotations nor GKE's 100 ports are for our
+// own machines. A cap that somebody sets stays.
+func TestMuxOnGatewaysHasNothingOfAProvider(t *testing.T) {
+	for _, provider := range []string{"null", "gke", "aws", "azure", "none"} {
+		for maxPorts, want := range map[string]string{"auto": "", "100": "100", "null": ""} {
+			flags := "--set=defaultLoadBalancer.loadBalancerClass=gateway.svc-mux.nowake.ai/rack,defaultLoadBalancer.provider=" + provider
+			if maxPorts != "auto" {
+				flags += ",defaultLoadBalancer.maxPorts=" + maxPorts
+			}
+			mux := named[*corev1.Service](t, render(t, pools, flags), "mux")
+			all := map[string]string{"svc-mux.nowake.ai/multiplexer": "true", "svc-mux.nowake.ai/port-range": "20000-20099", "helm.sh/resource-policy": "keep"}
+			if want != "" {
+				all["svc-mux.nowake.ai/max-ports"] = want
+			}
+			if diff := cmp.Diff(all, mux.Annotations); diff != "" {
+				t.Errorf("provider %s, maxPorts %s: the mux's annotations (-want +got):\n%s", provider, maxPorts, diff)
+			}
+		}
+	}
+}
+
 func TestTheMuxByDefault(t *testing.T) {
 	mux := named[*corev1.Service](t, render(t), "mux")
 	want := map[string]string{

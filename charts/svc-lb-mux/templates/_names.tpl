@@ -44,13 +44,33 @@ see that.
 {{- end -}}
 {{- end -}}
 
-{{- /* The default mux's annotations. Ours take precedence, then those in the values, then those that its provider needs. */ -}}
+{{- /* True if the default mux is on a pool of gateways. */ -}}
+{{- define "svc-mux.isOnGateways" -}}
+{{- if hasPrefix (printf "gateway.%s/" .Values.api.prefix) (.Values.defaultLoadBalancer.loadBalancerClass | default "") -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{- /* The default mux's max-ports. 100 is GKE's limit, so `auto` sets none for a mux on gateways. */ -}}
+{{- define "svc-mux.maxPorts" -}}
+{{- $stated := .Values.defaultLoadBalancer.maxPorts -}}
+{{- if ne (toString $stated) "auto" -}}
+{{- with $stated -}}{{- include "svc-mux.word" . -}}{{- end -}}
+{{- else if not (include "svc-mux.isOnGateways" .) -}}
+100
+{{- end -}}
+{{- end -}}
+
+{{- /*
+The default mux's annotations. Ours take precedence, then those in the values, then those that its provider needs. A mux on gateways has no
+provider.
+*/ -}}
 {{- define "svc-mux.muxAnnotations" -}}
 {{- $given := .mux.annotations | default dict -}}
 {{- $needs := dict -}}
-{{- if hasPrefix (printf "gateway.%s/" .prefix) (.mux.loadBalancerClass | default "") -}}
+{{- if .isOnGateways -}}
 {{- $given = omit $given "cloud.google.com/l4-rbs" -}}
-{{- end -}}
+{{- else -}}
 {{- with .mux.provider -}}
 {{- $_ := set $.ours (printf "%s/provider" $.prefix) . -}}
 {{- if eq . "gke" -}}
@@ -60,6 +80,7 @@ see that.
 {{- end -}}
 {{- if eq . "aws" -}}
 {{- $needs = dict "service.beta.kubernetes.io/aws-load-balancer-type" "external" "service.beta.kubernetes.io/aws-load-balancer-nlb-target-type" "instance" -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- merge .ours $given $needs | toYaml -}}
