@@ -130,7 +130,7 @@ func (o *pass) checkSets(ctx context.Context) error {
 	slices.SortFunc(o.world.Channels, func(a, b plan.ObservedChannel) int {
 		return cmp.Or(a.Created.Compare(b.Created), plan.CompareKeys(a.Key, b.Key))
 	})
-	first := map[types.NamespacedName]types.NamespacedName{}
+	first, made := map[types.NamespacedName]types.NamespacedName{}, o.setsByRoute()
 	for i := range o.world.Channels {
 		c := &o.world.Channels[i]
 		r := o.routes[c.Key]
@@ -153,19 +153,21 @@ func (o *pass) checkSets(ctx context.Context) error {
 			first[name] = c.Key
 			continue
 		}
-		r.asks.ListenerSet = o.setOf(c.Key) // the route keeps the ListenerSet that it has
+		r.asks.ListenerSet = made[c.Key] // the route keeps the ListenerSet that it has
 	}
 	return nil
 }
 
-// setOf returns the name of the ListenerSet that the allocator made for a route; empty without one.
-func (o *pass) setOf(route types.NamespacedName) string {
+// setsByRoute returns the names of the ListenerSets that the allocator made, by route. Of several, it is the first one.
+func (o *pass) setsByRoute() map[types.NamespacedName]string {
+	made := map[types.NamespacedName]string{}
 	for _, set := range o.sets {
-		if made, _ := read.MadeFor(set); made == route {
-			return set.Name
+		route, _ := read.MadeFor(set)
+		if _, has := made[route]; !has {
+			made[route] = set.Name
 		}
 	}
-	return ""
+	return made
 }
 
 // observeSets reads the ListenerSets on the Gateway. It sorts them: if several have one number, each pass must name the same one.

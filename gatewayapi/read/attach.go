@@ -45,7 +45,13 @@ func (s *Served) attach() {
 					l.Carried = route
 				}
 			}
+			s.found.attachments[route.Object.GetUID()] = append(s.found.attachments[route.Object.GetUID()], len(s.Attachments))
 			s.Attachments = append(s.Attachments, a)
+		}
+	}
+	for i := range s.Listeners {
+		if l := &s.Listeners[i]; l.Carried != nil && s.found.carried[l.Key] == nil {
+			s.found.carried[l.Key] = l.Carried
 		}
 	}
 }
@@ -53,8 +59,8 @@ func (s *Served) attach() {
 // IsAbout is true for a parentRef to the Gateway, or to a ListenerSet that names it.
 func (s *Served) IsAbout(route *Route, ref *gatewayv1.ParentReference) bool {
 	kind, key := ParentOf(route, ref)
-	return kind == "Gateway" && key == keyOf(s.Gateway) ||
-		kind == "ListenerSet" && slices.ContainsFunc(s.Sets, func(set *gatewayv1.ListenerSet) bool { return key == keyOf(set) })
+	_, names := s.found.sets[key]
+	return kind == "Gateway" && key == keyOf(s.Gateway) || kind == "ListenerSet" && names
 }
 
 // ParentOf returns the kind and the name in a parentRef. The kind is empty if the parent isn't of the Gateway API.
@@ -73,19 +79,15 @@ func keyOf(object metav1.Object) types.NamespacedName {
 // listenersFor returns the listeners that a parentRef selects and that let the route attach, or why there are none.
 func (s *Served) listenersFor(route *Route, ref *gatewayv1.ParentReference) ([]int, *Refusal) {
 	kind, key := ParentOf(route, ref)
-	var selected, allowed []int
-	for i := range s.Listeners {
-		l := &s.Listeners[i]
-		if !l.IsSelected(route, ref) {
-			continue
-		}
-		selected = append(selected, i)
-		if s.allows(l, route) {
+	selected := s.Selected(route, ref)
+	var allowed []int
+	for _, i := range selected {
+		if s.allows(&s.Listeners[i], route) {
 			allowed = append(allowed, i)
 		}
 	}
 	switch {
-	case kind == "ListenerSet" && slices.ContainsFunc(s.NotAdmitted, func(set *gatewayv1.ListenerSet) bool { return keyOf(set) == key }):
+	case kind == "ListenerSet" && !s.found.sets[key]:
 		return nil, &Refusal{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf("Gateway %s doesn't admit ListenerSet %s", keyOf(s.Gateway), key)}
 	case len(selected) == 0:
 		return nil, &Refusal{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf("%s %s has no listener%s: correct the parentRef", kind, key, sectionOf(ref))}
@@ -95,13 +97,6 @@ func (s *Served) listenersFor(route *Route, ref *gatewayv1.ParentReference) ([]i
 				route.Object.GetNamespace())}
 	}
 	return allowed, nil
-}
-
-// IsSelected is true if a parentRef to the Gateway or to one of its ListenerSets selects the listener.
-func (l *Listener) IsSelected(route *Route, ref *gatewayv1.ParentReference) bool {
-	kind, key := ParentOf(route, ref)
-	isOf := kind == "Gateway" && l.Set == nil || kind == "ListenerSet" && l.Set != nil && keyOf(l.Set) == key
-	return isOf && (ref.SectionName == nil || *ref.SectionName == l.Name) && (ref.Port == nil || *ref.Port == l.Port)
 }
 
 // sectionOf names the listeners that a parentRef selects.
@@ -202,9 +197,8 @@ func (s *Served) backend(route *Route, ref *gatewayv1.BackendRef) (Backend, *Ref
 
 // isGranted is true if a ReferenceGrant lets a route refer to a Service of another namespace.
 func (s *Served) isGranted(route *Route, to types.NamespacedName) bool {
-	return slices.ContainsFunc(s.Grants, func(g *gatewayv1.ReferenceGrant) bool {
-		return g.Namespace == to.Namespace &&
-			slices.ContainsFunc(g.Spec.From, func(f gatewayv1.ReferenceGrantFrom) bool {
+	return slices.ContainsFunc(s.found.grants[to.Namespace], func(g *gatewayv1.ReferenceGrant) bool {
+		return slices.ContainsFunc(g.Spec.From, func(f gatewayv1.ReferenceGrantFrom) bool {
 				return f.Group == gatewayv1.GroupName && string(f.Kind) == route.Kind && string(f.Namespace) == route.Object.GetNamespace()
 			}) &&
 			slices.ContainsFunc(g.Spec.To, func(t gatewayv1.ReferenceGrantTo) bool {
@@ -243,11 +237,10 @@ func (r *Route) Services() (keys []types.NamespacedName) {
 
 // Backends returns where the packets of a listener go: to the backends of the route that it carries.
 func (s *Served) Backends(listener types.NamespacedName) []Backend {
-	for i := range s.Listeners {
-		if l := &s.Listeners[i]; l.Key == listener && l.Carried != nil {
-			backends, _ := s.BackendsOf(l.Carried)
-			return backends
-		}
+	route := s.found.carried[listener]
+	if route == nil {
+		return nil
 	}
-	return nil
+	backends, _ := s.BackendsOf(route)
+	return backends
 }

@@ -44,6 +44,7 @@ type Served struct {
 	// NotAdmitted are the ListenerSets that the Gateway doesn't admit.
 	NotAdmitted []*gatewayv1.ListenerSet
 	Attachments []Attachment
+	found       found
 }
 
 // Refusal says why a request isn't fulfilled, with a reason of the Gateway API or of ours.
@@ -75,13 +76,14 @@ type Attachment struct {
 
 // Judge judges a Gateway's listeners and routes.
 func Judge(o *Observed) *Served {
-	s := &Served{Observed: o}
+	s := &Served{Observed: o, found: newFound(o.Grants)}
 	for i := range o.Gateway.Spec.Listeners {
 		l := &o.Gateway.Spec.Listeners[i]
 		s.add(nil, gatewayv1.ListenerEntry{Name: l.Name, Port: l.Port, Protocol: l.Protocol, AllowedRoutes: l.AllowedRoutes})
 	}
 	for _, set := range byPrecedence(o.Sets) {
-		if !admits(o.Gateway, set.Namespace, o.Namespaces[set.Namespace]) {
+		s.found.sets[keyOf(set)] = admits(o.Gateway, set.Namespace, o.Namespaces[set.Namespace])
+		if !s.found.sets[keyOf(set)] {
 			s.NotAdmitted = append(s.NotAdmitted, set)
 			continue
 		}
@@ -105,6 +107,11 @@ func compareAge(a, b metav1.Object) int {
 }
 
 func (s *Served) add(set *gatewayv1.ListenerSet, entry gatewayv1.ListenerEntry) {
+	if set == nil {
+		s.found.own = append(s.found.own, len(s.Listeners))
+	} else {
+		s.found.ofSet[keyOf(set)] = append(s.found.ofSet[keyOf(set)], len(s.Listeners))
+	}
 	s.Listeners = append(s.Listeners, newListener(s.Gateway, set, entry))
 }
 

@@ -122,7 +122,7 @@ func (g *Given) whole(before []metav1.Condition, valid int, invalid []string) []
 
 // isAttached is true for an admitted ListenerSet with at least one served listener.
 func (g *Given) isAttached(set *gatewayv1.ListenerSet) bool {
-	return slices.ContainsFunc(g.Listeners, func(l read.Listener) bool { return l.Set == set && g.refusedOf(&l) == nil })
+	return slices.ContainsFunc(g.ListenersOf(set), func(i int) bool { return g.refusedOf(&g.Listeners[i]) == nil })
 }
 
 // refusedOf is why a listener isn't accepted; nil if it is.
@@ -251,7 +251,7 @@ func addresses(of []corev1.LoadBalancerIngress) (all []gatewayv1.GatewayStatusAd
 // ListenerSet returns the status of a ListenerSet that names the Gateway.
 func (g *Given) ListenerSet(set *gatewayv1.ListenerSet) gatewayv1.ListenerSetStatus {
 	c := g.conditions(set.Status.Conditions, set.Generation)
-	if slices.Contains(g.NotAdmitted, set) {
+	if !g.Admits(set) {
 		message := fmt.Sprintf("allowedListeners of Gateway %s/%s doesn't admit ListenerSets of namespace %s: ask its owner", g.Served.Gateway.Namespace,
 			g.Served.Gateway.Name, set.Namespace)
 		c.set(accepted, false, string(gatewayv1.ListenerSetReasonNotAllowed), message)
@@ -260,11 +260,8 @@ func (g *Given) ListenerSet(set *gatewayv1.ListenerSet) gatewayv1.ListenerSetSta
 	}
 	var now gatewayv1.ListenerSetStatus
 	valid, pending, invalid := 0, "", []string(nil)
-	for i := range g.Listeners {
+	for _, i := range g.ListenersOf(set) {
 		l := &g.Listeners[i]
-		if l.Set != set {
-			continue
-		}
 		conditions, fine := g.listener(l)
 		if fine {
 			valid++

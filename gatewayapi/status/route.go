@@ -11,11 +11,8 @@ import (
 // Parents returns a status for each parentRef of a route that leads to this Gateway.
 func (g *Given) Parents(controller gatewayv1.GatewayController, route *read.Route) []gatewayv1.RouteParentStatus {
 	var all []gatewayv1.RouteParentStatus
-	for i := range g.Attachments {
+	for _, i := range g.AttachmentsOf(route) {
 		a := &g.Attachments[i]
-		if a.Route.Object.GetUID() != route.Object.GetUID() {
-			continue
-		}
 		c := g.conditions(conditionsOf(route.Status.Parents, controller, a.Ref), route.Object.GetGeneration())
 		if a.Refused != nil {
 			c.set(accepted, false, a.Refused.Reason, a.Refused.Message)

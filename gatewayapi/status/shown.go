@@ -71,13 +71,7 @@ func selected(s *read.Served, a *read.Attachment) []int {
 	if a.Refused == nil {
 		return a.Listeners
 	}
-	var named []int
-	for i := range s.Listeners {
-		if s.Listeners[i].IsSelected(a.Route, a.Ref) {
-			named = append(named, i)
-		}
-	}
-	return named
+	return s.Selected(a.Route, a.Ref)
 }
 
 func listenerOf(s *read.Served, l *read.Listener) claimants.Listener {
