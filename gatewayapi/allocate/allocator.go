@@ -45,9 +45,9 @@ func New(options Options) *Allocator {
 // Name says what the Allocator does.
 func (a *Allocator) Name() string { return "allocating numbers for routes" }
 
-// Suffices is true if the API server serves all kinds that a route with a number needs.
+// Suffices is true if the API server serves Gateways and routes. Without ListenerSets, the Allocator only tells routes why they have no listener.
 func (a *Allocator) Suffices(kinds run.Kinds) bool {
-	return kinds.Has("Gateway") && kinds.Has("ListenerSet") && (kinds.Has(read.TCPRoute) || kinds.Has(read.UDPRoute))
+	return kinds.Has("Gateway") && (kinds.Has(read.TCPRoute) || kinds.Has(read.UDPRoute))
 }
 
 // Setup adds the controllers to a manager.

@@ -10,6 +10,7 @@
 //	show.go       status, annotation and Events of routes
 //	stray.go      routes that no longer ask for a number
 //	unserved.go   routes that ask on a Gateway that this process doesn't serve
+//	nosets.go     what routes are told while the API server doesn't serve ListenerSets
 //
 // Package plan decides, as it does for muxes. The ledger, a ConfigMap in the Gateway's namespace, says which route has which number. A claim
 // enters the ledger before its ListenerSet is made, and leaves the ledger after the ListenerSet is gone.

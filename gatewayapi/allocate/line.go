@@ -93,6 +93,9 @@ func (l *line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if !l.serves(request.NamespacedName) {
 		return l.reportUnserved(ctx, request.NamespacedName)
 	}
+	if !l.kinds.Has("ListenerSet") {
+		return l.reportNoSets(ctx, request.NamespacedName)
+	}
 	o, err := l.observe(ctx, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err

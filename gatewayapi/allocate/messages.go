@@ -16,6 +16,13 @@ import (
 // ListenerSetTaken is the reason for refusing a route whose ListenerSet belongs to a user, or to another route.
 const ListenerSetTaken validation.Reason = "ListenerSetTaken"
 
+// NoListenerSets is the reason for not publishing a route's number: the API server doesn't serve ListenerSets.
+const NoListenerSets validation.Reason = "NoListenerSets"
+
+func textNoSets() string {
+	return "the API server doesn't serve ListenerSets, so no number can be published: install their CRD again; each route keeps its number meanwhile"
+}
+
 func (o *Options) textUnserved(gateway types.NamespacedName) string {
 	return fmt.Sprintf("%sin %s alone, and Gateway %s isn't there: name a Gateway in one of those namespaces, or have that reconciler serve namespace %s too "+
 		"(rbac.muxNamespaces of the chart, --mux-namespaces)", o.textServer(), strings.Join(o.Namespaces, ", "), gateway, gateway.Namespace)

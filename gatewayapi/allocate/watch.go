@@ -37,7 +37,11 @@ func (l *line) setup(ctx context.Context, m manager.Manager) error {
 		return err
 	}
 	var gateways, strays []source.Source
-	for _, object := range append(l.kinds.Routes(), &gatewayv1.Gateway{}, &gatewayv1.ListenerSet{}, ledger.Object(), &corev1.Namespace{}) {
+	watched := append(l.kinds.Routes(), &gatewayv1.Gateway{}, ledger.Object(), &corev1.Namespace{})
+	if l.kinds.Has("ListenerSet") {
+		watched = append(watched, &gatewayv1.ListenerSet{})
+	}
+	for _, object := range watched {
 		gateways = append(gateways, source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf)))
 	}
 	for _, object := range l.kinds.Routes() {
@@ -50,14 +54,16 @@ func (l *line) setup(ctx context.Context, m manager.Manager) error {
 
 // index adds the indexes.
 func (l *line) index(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &gatewayv1.ListenerSet{}, indexGateway, func(object client.Object) []string {
-		set, is := object.(*gatewayv1.ListenerSet)
-		if !is {
-			return nil
+	if l.kinds.Has("ListenerSet") {
+		if err := indexer.IndexField(ctx, &gatewayv1.ListenerSet{}, indexGateway, func(object client.Object) []string {
+			set, is := object.(*gatewayv1.ListenerSet)
+			if !is {
+				return nil
+			}
+			return []string{read.GatewayOfSet(set).String()}
+		}); err != nil {
+			return err
 		}
-		return []string{read.GatewayOfSet(set).String()}
-	}); err != nil {
-		return err
 	}
 	for _, object := range l.kinds.Routes() {
 		if err := indexer.IndexField(ctx, object, indexGateway, l.gatewayOfRoute); err != nil {

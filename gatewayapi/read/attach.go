@@ -199,8 +199,8 @@ func (s *Served) backend(route *Route, ref *gatewayv1.BackendRef) (Backend, *Ref
 func (s *Served) isGranted(route *Route, to types.NamespacedName) bool {
 	return slices.ContainsFunc(s.found.grants[to.Namespace], func(g *gatewayv1.ReferenceGrant) bool {
 		return slices.ContainsFunc(g.Spec.From, func(f gatewayv1.ReferenceGrantFrom) bool {
-				return f.Group == gatewayv1.GroupName && string(f.Kind) == route.Kind && string(f.Namespace) == route.Object.GetNamespace()
-			}) &&
+			return f.Group == gatewayv1.GroupName && string(f.Kind) == route.Kind && string(f.Namespace) == route.Object.GetNamespace()
+		}) &&
 			slices.ContainsFunc(g.Spec.To, func(t gatewayv1.ReferenceGrantTo) bool {
 				return t.Group == "" && t.Kind == "Service" && (t.Name == nil || string(*t.Name) == to.Name)
 			})

@@ -47,19 +47,26 @@ type world struct {
 	without []product.Right
 }
 
+// start begins, and checks at the end that the reconciler used the rights of the allocator, and no others.
 func start(t *testing.T) *world {
 	t.Helper()
-	w := &world{Cluster: cluster.Start(t, cluster.Audit(), cluster.Helm()), log: &product.Log{}}
-	w.connect(t)
-	w.Kubectl(t, "create", "namespace", "svc-mux")
-	granted := w.grant(t, "allocator")
-	stop := w.reconcile(t, "allocator")
+	w, granted, stop := begin(t)
 	t.Cleanup(func() { // after all parts have run
 		stop()
 		if !t.Failed() {
 			product.CompareRights(t, w.Cluster, user, granted, w.without...)
 		}
 	})
+	return w
+}
+
+// begin starts a cluster and a reconciler with the allocator, and then installs the Gateway API. It returns the rights of the allocator.
+func begin(t *testing.T) (w *world, granted []product.Right, stop func()) {
+	t.Helper()
+	w = &world{Cluster: cluster.Start(t, cluster.Audit(), cluster.Helm()), log: &product.Log{}}
+	w.connect(t)
+	w.Kubectl(t, "create", "namespace", "svc-mux")
+	granted, stop = w.grant(t, "allocator"), w.reconcile(t, "allocator")
 	cluster.Eventually(t, "the log says what is missing", func(context.Context) error {
 		if !strings.Contains(w.log.String(), "kinds of the Gateway API are missing") {
 			return errors.New(w.log.String())
@@ -67,7 +74,7 @@ func start(t *testing.T) *world {
 		return nil
 	})
 	product.InstallGatewayAPI(t, w.Cluster)
-	return w
+	return w, granted, stop
 }
 
 // connect makes the client. It finds kinds that are installed later.
