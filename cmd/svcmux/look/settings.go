@@ -35,6 +35,9 @@ func (f *Flags) language(ctx context.Context, cluster *kube.Cluster) (validation
 		remarks = append(remarks, noReconciler)
 	default:
 		chosen := choose(found, wanted.prefix)
+		if chosen == (settings{}) {
+			remarks = append(remarks, textNobody(wanted.prefix, found))
+		}
 		wanted = settings{cmp.Or(wanted.prefix, chosen.prefix), cmp.Or(wanted.muxNamespace, chosen.muxNamespace), chosen.externalDNS}
 		if f.Prefix == "" && slices.ContainsFunc(found, func(s settings) bool { return s.prefix != wanted.prefix }) {
 			remarks = append(remarks, fmt.Sprintf("There are reconcilers of several prefixes: %s is shown. Choose another one with --prefix.", cli.Shown(wanted.prefix)))
@@ -53,18 +56,27 @@ func languageOf(s settings) (validation.Language, error) {
 	return language, nil
 }
 
-// choose returns the settings with a prefix, or else those with the default prefix. If neither exists, it returns no settings for a given prefix,
-// and the first ones without a prefix.
+// choose returns the settings with a prefix; if no reconciler has it, no settings. Without a prefix, it returns those with the default prefix, or else
+// the first ones.
 func choose(found []settings, prefix string) settings {
-	for _, wanted := range [...]string{prefix, validation.DefaultPrefix} {
-		if i := slices.IndexFunc(found, func(s settings) bool { return s.prefix == wanted }); i >= 0 {
-			return found[i]
-		}
+	if i := slices.IndexFunc(found, func(s settings) bool { return s.prefix == cmp.Or(prefix, validation.DefaultPrefix) }); i >= 0 {
+		return found[i]
 	}
 	if prefix != "" {
 		return settings{}
 	}
 	return found[0]
+}
+
+// textNobody is the remark about a prefix that no reconciler has.
+func textNobody(prefix string, found []settings) string {
+	var others []string
+	for _, s := range found {
+		others = append(others, cli.Shown(s.prefix))
+	}
+	slices.Sort(others)
+	return fmt.Sprintf("No reconciler of prefix %s was found: nobody carries its changes out, and defaults replace its settings. There are reconcilers of %s.",
+		cli.Shown(prefix), strings.Join(slices.Compact(others), ", "))
 }
 
 // settingsOf returns the settings of all reconcilers, as the chart passes them.

@@ -85,3 +85,27 @@ func TestMuxesAreCompleted(t *testing.T) {
 		t.Errorf("a second argument is completed: %q", more)
 	}
 }
+
+// TestPrefixOfNobodyTakesNoSettings has a reconciler of the default prefix. With the prefix of another one, its default mux namespace doesn't
+// count: a class without a namespace then names a mux in svc-mux.
+func TestPrefixOfNobodyTakesNoSettings(t *testing.T) {
+	const world = `
+kind: Deployment
+metadata: {namespace: infra, name: svc-mux, labels: {app.kubernetes.io/name: svc-mux}}
+spec: {template: {spec: {containers: [{name: reconciler, args: [--api-prefix=svc-mux.nowake.ai, --default-mux-namespace=infra]}]}}}
+---
+kind: Service
+metadata: {namespace: shop, name: web}
+spec: {type: LoadBalancer, loadBalancerClass: mux.example.org/edge, ports: [{name: http, port: 80, protocol: TCP}]}
+`
+	path := filepath.Join(t.TempDir(), "world.yaml")
+	if err := os.WriteFile(path, []byte("# unattended\n"+world), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, _ := looktest.Load(t, path).Serve(t)
+	const remark = "No reconciler of prefix mux.example.org was found: nobody carries its changes out, and defaults replace its settings. There are " +
+		"reconcilers of svc-mux.nowake.ai.\n"
+	if got := looktest.RunAt(t, Command, kubeconfig, "", "-o", "name", "--prefix", "mux.example.org"); got.Out != "svc-mux/edge\n" || got.Err != remark {
+		t.Errorf("%+v", got)
+	}
+}
