@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
@@ -173,6 +174,10 @@ func (r *Registrar) create(ctx context.Context, gateway *lease.Gateway) error {
 	written, err := r.Leases.Create(ctx, next, metav1.CreateOptions{})
 	if err == nil {
 		r.last = written
+	}
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("there is no Lease %s, and this account may not create it: create it with the label %s=%s, as docs/gateways.md "+
+			"says of machines outside of the cluster: %w", next.Name, r.Keys.Pool, gateway.Pool, err)
 	}
 	return err
 }

@@ -171,3 +171,34 @@ func (s *server) live(t *testing.T, v *view, c *control.Controller, lie func(*co
 		t.Fatal(s.broken)
 	}
 }
+
+// TestWordOfOneMachineIsEnoughToShowAnAddress: docs/security.md names this among the things that a stolen machine can do. A mux with the
+// annotation gateways: "2" needs the word of a second machine.
+func TestWordOfOneMachineIsEnoughToShowAnAddress(t *testing.T) {
+	s := newServer(newLanguage(t))
+	s.start("gw-0", "p")
+	s.start(liar, "p")
+	v := s.view()
+	c := newController(t, s, v)
+	s.live(t, v, c, nil)
+	s.createMux("new", "p", "")
+	s.createMux("careful", "p", "")
+	s.services[keyOf("careful")].Annotations[s.language.Keys().Gateways] = "2"
+	s.agents["gw-0"].alive = false // it reads nothing any more
+	for range 3 {
+		s.now = s.now.Add(5 * time.Second)
+		s.report(liar, "p")
+		s.leases[lease.Name(liar)].Annotations[s.language.Keys().GatewayReport] =
+			`{"muxes":[` + s.everyMux(`"programmed":["192.0.2.1","192.0.2.2"]`) + `]}`
+		v.sync(c.Deleted)
+		if _, err := c.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if shown := claims.Shown(s.services[keyOf("new")]); len(shown) != 1 {
+		t.Errorf("the lie shows %v: docs/security.md says that it can", shown)
+	}
+	if shown := claims.Shown(s.services[keyOf("careful")]); len(shown) != 0 {
+		t.Errorf("a mux that wants two gateways shows %v by the word of one", shown)
+	}
+}

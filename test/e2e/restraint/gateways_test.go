@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,8 +23,7 @@ const (
 	outside    = "the machine far-1"
 	neighbour  = "another account of the namespace"
 
-	edge      = "svc-mux-edge"
-	rackAgent = edge + "-gateway-rack"
+	rackAgent = usual + "-gateway-rack"
 )
 
 // pools has two pools on nodes, and one on machines outside of the cluster.
@@ -51,10 +52,6 @@ apiVersion: coordination.k8s.io/v1
 kind: Lease
 metadata: {name: svc-lb-mux-gateway-node-3, namespace: ` + namespace + `, labels: {` + prefix + `/pool: attic}}
 ---
-apiVersion: coordination.k8s.io/v1
-kind: Lease
-metadata: {name: svc-lb-mux-gateway-far-1, namespace: ` + namespace + `, labels: {` + prefix + `/pool: far}}
----
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: leases, namespace: ` + namespace + `}
@@ -78,17 +75,18 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: statuses}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: statuses}
-subjects: [{kind: ServiceAccount, namespace: ` + namespace + `, name: ` + edge + `-gateways}]
+subjects: [{kind: ServiceAccount, namespace: ` + namespace + `, name: ` + usual + `-gateways}]
 `
 
 // installGateways applies the roles and policies of gateways, and creates clients of their accounts.
 func (w *world) installGateways(t *testing.T, set ...string) {
 	t.Helper()
-	w.Apply(t, w.Helm(t, append([]string{"template", edge, chartOf(t), "--namespace", namespace, "--set-json", pools,
+	w.Apply(t, w.Helm(t, append([]string{"template", usual, chartOf(t), "--namespace", namespace, "--set-json", pools,
 		"--show-only", "templates/gateways-roles.yaml", "--show-only", "templates/gateways-policy.yaml"}, set...)...))
+	w.registerMachine(t)
 	w.Apply(t, gatewayThings)
 	for as, account := range map[string]struct{ name, node string }{
-		controller: {edge + "-gateways", ""}, onNode: {rackAgent, "node-1"}, onNoNode: {rackAgent, ""}, outside: {"gateway-far-1", ""}, neighbour: {"other", ""},
+		controller: {usual + "-gateways", ""}, onNode: {rackAgent, "node-1"}, onNoNode: {rackAgent, ""}, outside: {"gateway-far-1", ""}, neighbour: {"other", ""},
 		"the agent on node-3, of pool rack": {rackAgent, "node-3"},
 	} {
 		config := rest.CopyConfig(w.Config)
@@ -115,6 +113,39 @@ func (w *world) installGateways(t *testing.T, set ...string) {
 		}
 		return nil
 	})
+}
+
+// registerMachine runs the commands of docs/gateways.md for a machine outside of the cluster, and checks the rights that they grant.
+func (w *world) registerMachine(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "gateways.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, commands, found := strings.Cut(string(text), "<!-- test: e2e/restraint -->\n```sh\n")
+	commands, _, ended := strings.Cut(commands, "```")
+	if !found || !ended {
+		t.Fatal("the page has no such commands")
+	}
+	if out, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/bash", "-euo", "pipefail", "-c", commands}}); err != nil {
+		t.Fatal(err, out.Stderr)
+	}
+	for question, want := range map[string]string{
+		"update leases.coordination.k8s.io/svc-lb-mux-gateway-far-1": "yes",
+		"get leases.coordination.k8s.io/svc-lb-mux-gateway-far-1":    "yes",
+		"update leases.coordination.k8s.io/svc-lb-mux-gateway-far-2": "no",
+		"create leases.coordination.k8s.io":                          "no",
+		"watch configmaps/svc-lb-mux-pool-far":                       "yes",
+		"watch configmaps/svc-lb-mux-pool-rack":                      "no",
+		"list services --all-namespaces":                             "yes",
+		"list endpointslices.discovery.k8s.io --all-namespaces":      "yes",
+	} {
+		args := append([]string{"auth", "can-i", "--as=system:serviceaccount:" + namespace + ":gateway-far-1", "--namespace=" + namespace},
+			strings.Fields(question)...)
+		if out, _ := w.TryKubectl(t.Context(), "", args...); strings.TrimSpace(out.Stdout) != want {
+			t.Errorf("may the machine %s? %s%s, want %s", question, out.Stdout, out.Stderr, want)
+		}
+	}
 }
 
 func statusOf(namespace, service string) string {
