@@ -84,8 +84,10 @@ type newsText struct {
 
 func (n *newsText) news() agent.News {
 	var news agent.News
-	if c, err := claims.Decode(&n.Claims, "p"); err == nil {
-		news.Claims = &c
+	c, err := claims.Decode(&n.Claims, "p")
+	pools, poolsErr := claims.DecodePools(&n.Claims)
+	if err = cmp.Or(err, poolsErr); err == nil {
+		news.Claims, news.Pools = &c, pools
 		news.ClaimsVersion = lease.Version{UID: n.Claims.UID, ResourceVersion: n.Claims.ResourceVersion}
 	} else {
 		news.ClaimsFault = err.Error()

@@ -168,11 +168,12 @@ func (k *KubeSource) readClaims(n *News) {
 		return
 	}
 	c, err := claims.Decode(cm, k.Pool)
-	if err != nil {
+	pools, poolsErr := claims.DecodePools(cm)
+	if err = cmp.Or(err, poolsErr); err != nil {
 		n.ClaimsFault = err.Error()
 		return
 	}
-	n.Claims, n.ClaimsVersion = &c, version
+	n.Claims, n.ClaimsVersion, n.Pools = &c, version, pools
 }
 
 // listed returns the objects of all namespaces, sorted. It returns true once every namespace was read.

@@ -9,6 +9,7 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/gateway/pool/static"
 )
 
 // News is what the API server told last. Its objects must not be changed.
@@ -16,6 +17,8 @@ type News struct {
 	// Claims are nil until the ConfigMap was read. ClaimsVersion is its version.
 	Claims        *claims.Claims
 	ClaimsVersion lease.Version
+	// Pools are the addresses of all pools, from the same ConfigMap.
+	Pools []static.Range
 	// ClaimsFault says why the newest ConfigMap can't be used. Claims are then those of the last ConfigMap that could be used.
 	ClaimsFault string
 	Muxes       want.List[*corev1.Service]

@@ -4,14 +4,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/gateway/pool/static"
 )
 
 // Where a ConfigMap holds claims.
 const (
 	// Key is the key in data.
 	Key = "claims.json"
+	// PoolsKey is the key in data for the addresses of all pools. It isn't a field of the claims, because an agent of an older version doesn't
+	// read claims with a field that it doesn't know.
+	PoolsKey = "pools"
 	// NamePrefix is the ConfigMap's name before the pool's name.
 	NamePrefix = "svc-lb-mux-pool-"
 
@@ -42,6 +49,24 @@ func Encode(c Claims) (string, error) {
 			c.Pool, len(c.Muxes), len(text), SizeLimit)
 	}
 	return string(text), nil
+}
+
+// EncodePools returns the text for PoolsKey: the ranges of addresses, one in a line, sorted.
+func EncodePools(pools []static.Range) string {
+	lines := make([]string, len(pools))
+	for i, r := range slices.SortedFunc(slices.Values(pools), func(a, b static.Range) int { return a.First.Compare(b.First) }) {
+		lines[i] = r.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// DecodePools reads the addresses of all pools. A controller of an older version wrote none.
+func DecodePools(cm *corev1.ConfigMap) ([]static.Range, error) {
+	pools, err := static.Parse(strings.Fields(cm.Data[PoolsKey]))
+	if err != nil {
+		return nil, fmt.Errorf("ConfigMap %s/%s, key %s: %w: delete the key, so that the controller writes it again", cm.Namespace, cm.Name, PoolsKey, err)
+	}
+	return pools, nil
 }
 
 // Decode reads the claims of a pool from its ConfigMap, which it doesn't change. An error names the key, the value and the way out.

@@ -8,8 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/gateway/control/decide"
 	"nowake.ai/svc-lb-mux/gateway/pool/config"
+	"nowake.ai/svc-lb-mux/gateway/pool/static"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -36,6 +38,8 @@ type Settings struct {
 type Controller struct {
 	Settings
 	api API
+	// poolsText are the addresses of all pools, as each pool's ConfigMap has them: agents use none of them as a backend.
+	poolsText string
 
 	mu    sync.Mutex
 	began time.Time // of the first pass
@@ -52,8 +56,12 @@ type Controller struct {
 
 // New makes a controller.
 func New(settings Settings, api API) *Controller {
+	var pools []static.Range
+	for i := range settings.Pools {
+		pools = append(pools, static.Without(settings.Pools[i].Ranges, settings.Pools[i].Excluded)...)
+	}
 	return &Controller{
-		Settings: settings, api: api, missing: map[string]map[types.NamespacedName]time.Time{}, told: map[string]map[decide.Alarm]bool{},
+		Settings: settings, api: api, poolsText: claims.EncodePools(pools), missing: map[string]map[types.NamespacedName]time.Time{}, told: map[string]map[decide.Alarm]bool{},
 		deleted: newDeletions(), sightings: newSightings(), pace: pace.New[types.NamespacedName](),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"nowake.ai/svc-lb-mux/gateway/claims"
+	"nowake.ai/svc-lb-mux/gateway/pool/static"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -22,6 +23,8 @@ type World struct {
 	Settings Settings
 	// Claims are those of the agent's pool, the last ones that could be decoded; nil before the first ones.
 	Claims *claims.Claims
+	// Pools are the addresses of all pools. No backend may have one of them, or packets could go round from pool to pool.
+	Pools []static.Range
 	// Muxes are the Services in the mux namespaces.
 	Muxes List[*corev1.Service]
 	// Slices are the EndpointSlices in the mux namespaces.

@@ -17,6 +17,35 @@ func (r Range) contains(a netip.Addr) bool {
 	return a.BitLen() == r.First.BitLen() && !a.Less(r.First) && !r.Last.Less(a)
 }
 
+// Contains is true if one of the ranges has the address.
+func Contains(ranges []Range, a netip.Addr) bool {
+	return slices.ContainsFunc(ranges, func(r Range) bool { return r.contains(a) })
+}
+
+// String returns the range as Parse reads it.
+func (r Range) String() string { return r.First.String() + "-" + r.Last.String() }
+
+// Without returns the ranges without the excluded addresses.
+func Without(ranges, excluded []Range) []Range {
+	for _, x := range excluded {
+		var rest []Range
+		for _, r := range ranges {
+			if !r.contains(x.First) && !x.contains(r.First) {
+				rest = append(rest, r)
+				continue
+			}
+			if r.First.Less(x.First) {
+				rest = append(rest, Range{r.First, x.First.Prev()})
+			}
+			if x.Last.Less(r.Last) {
+				rest = append(rest, Range{x.Last.Next(), r.Last})
+			}
+		}
+		ranges = rest
+	}
+	return ranges
+}
+
 // Parse reads networks, ranges and single addresses.
 func Parse(texts []string) ([]Range, error) {
 	var ranges []Range

@@ -188,8 +188,3 @@ func (p *Pool) Expose(context.Context, netip.Addr, string) error { return nil }
 func isOf(family corev1.IPFamily, a netip.Addr) bool {
 	return a.Is4() == (family == corev1.IPv4Protocol)
 }
-
-// Contains is true if one of the ranges has the address.
-func Contains(ranges []Range, a netip.Addr) bool {
-	return slices.ContainsFunc(ranges, func(r Range) bool { return r.contains(a) })
-}
