@@ -65,54 +65,106 @@ func (i sliceIndex) of(mux *corev1.Service, key slicePort) []*discoveryv1.Endpoi
 	return slices.DeleteFunc(slices.Clone(all), forged)
 }
 
-// candidates are the backends of a port.
-type candidates struct {
-	down     func(Backend) bool
-	ready    []candidate
-	draining []candidate // those that still serve while they terminate
-}
-
+// candidate is a usable endpoint. As part of a content, it has no port yet.
 type candidate struct {
 	Backend
 	isNear bool // on this gateway's node
 	weight weight
 }
 
+// content is what is used of a slice. It is read once, although each port of the slice needs it.
+type content struct {
+	set         settings
+	settingsErr *badSettings
+	weight      weight
+	ready       []candidate
+	draining    []candidate // those that still serve while they terminate
+	// allReady and allDraining count the endpoints that this gateway refuses, too.
+	allReady, allDraining int
+	// bad has an address for each fault.
+	bad map[string]string
+}
+
+func (d *deciding) contentOf(slice *discoveryv1.EndpointSlice) *content {
+	if c := d.contents[slice]; c != nil {
+		return c
+	}
+	c := &content{weight: weightOf(d.Keys, slice)}
+	c.set, c.settingsErr = readSettings(d.Keys, slice)
+	for i := range slice.Endpoints {
+		endpoint := &slice.Endpoints[i]
+		to, count := c.of(&endpoint.Conditions)
+		if to == nil || len(endpoint.Addresses) == 0 {
+			continue
+		}
+		*count++
+		address, why := d.backendAddress(slice.AddressType, endpoint.Addresses[0])
+		if why == "" && d.isOnGateway(endpoint, address) {
+			why = onGateway
+		}
+		if why == "" {
+			*to = append(*to, candidate{Backend{Address: address}, d.isNear(endpoint), c.weight})
+			continue
+		}
+		if c.bad == nil {
+			c.bad = map[string]string{}
+		}
+		if before, there := c.bad[why]; !there || endpoint.Addresses[0] < before {
+			c.bad[why] = endpoint.Addresses[0]
+		}
+	}
+	d.contents[slice] = c
+	return c
+}
+
+// backendAddress returns an endpoint's address, and why no packet may go there; "" if packets may.
+func (d *deciding) backendAddress(family discoveryv1.AddressType, text string) (netip.Addr, string) {
+	address, _ := netip.ParseAddr(text)
+	why := d.badBackend(address)
+	if why == "" && (family == discoveryv1.AddressTypeIPv4) != address.Is4() {
+		why = "it isn't of its slice's address type"
+	}
+	return address, why
+}
+
 // slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or else draining ones.
 // With the traffic policy Local, those on this gateway's node are preferred, and gateways differ.
-func (d *deciding) slots(mux types.NamespacedName, port validation.MuxRange, list []*discoveryv1.EndpointSlice, local bool) []Backend {
-	c := candidates{down: d.isDown(port.Protocol)}
-	bad := map[string]string{} // a backend for each fault
-	for _, slice := range list {
-		number, weight := numberOf(slice, port.Name, port.Protocol), weightOf(d.Keys, slice)
-		for i := range slice.Endpoints {
-			to := c.of(&slice.Endpoints[i].Conditions)
-			if to == nil || len(slice.Endpoints[i].Addresses) == 0 {
-				continue
-			}
-			text := slice.Endpoints[i].Addresses[0]
-			address, _ := netip.ParseAddr(text)
-			why := d.badBackend(address)
-			if why == "" && d.isOnGateway(&slice.Endpoints[i], address) {
-				why = onGateway
-			}
-			if why == "" && (slice.AddressType == discoveryv1.AddressTypeIPv4) != address.Is4() {
-				why = "it isn't of its slice's address type"
-			}
-			if why == "" {
-				*to = append(*to, candidate{Backend{address, number}, d.isNear(&slice.Endpoints[i]), weight})
-				if d.Settings.Probes && port.Protocol == corev1.ProtocolTCP {
-					d.backends[Backend{address, number}] = true
-				}
-			} else if before, there := bad[why]; !there || text < before {
+func (d *deciding) slots(s *draft, most int) []Backend {
+	var ready, draining []candidate
+	bad := map[string]string{}
+	for _, slice := range s.slices {
+		c, number := d.contentOf(slice), numberOf(slice, s.port.Name, s.port.Protocol)
+		ready, draining = withPort(ready, c.ready, number), withPort(draining, c.draining, number)
+		for why, text := range c.bad {
+			if before, there := bad[why]; !there || text < before {
 				bad[why] = text
 			}
 		}
 	}
 	for why, text := range bad {
-		d.refuse(mux, port.Name, BadBackend, fmt.Sprintf("backend %s isn't used: %s", text, why))
+		d.refuse(s.Mux, s.port.Name, BadBackend, fmt.Sprintf("backend %s isn't used: %s", text, why))
 	}
-	return c.choose(local)
+	usable := ready
+	if len(usable) == 0 {
+		usable = draining
+	}
+	slices.SortFunc(usable, func(a, b candidate) int { return compareBackends(a.Backend, b.Backend) })
+	usable = slices.CompactFunc(usable, func(a, b candidate) bool { return a.Backend == b.Backend })
+	usable = usable[:min(len(usable), most)]
+	if d.Settings.Probes && s.port.Protocol == corev1.ProtocolTCP {
+		for i := range usable {
+			d.backends[usable[i].Backend] = true
+		}
+	}
+	return weighted(d.choose(usable, s.port.Protocol, s.local), most)
+}
+
+func withPort(to, from []candidate, number uint16) []candidate {
+	for _, c := range from {
+		c.Port = number
+		to = append(to, c)
+	}
+	return to
 }
 
 // isNear is true for an endpoint on this gateway's node.
@@ -128,16 +180,11 @@ func (d *deciding) isDown(protocol corev1.Protocol) func(Backend) bool {
 	}
 }
 
-// choose returns the backends that are used, sorted. Those that don't answer probes are left out, unless they are more than half: then the
+// choose returns the backends that are used. Those that don't answer probes are left out, unless they are more than half: then the
 // probes are more probably wrong than the backends.
-func (c *candidates) choose(local bool) []Backend {
-	usable := c.ready
-	if len(usable) == 0 {
-		usable = c.draining
-	}
-	slices.SortFunc(usable, func(a, b candidate) int { return compareBackends(a.Backend, b.Backend) })
-	all := slices.CompactFunc(usable, func(a, b candidate) bool { return a.Backend == b.Backend })
-	isDown := func(b candidate) bool { return c.down(b.Backend) }
+func (d *deciding) choose(all []candidate, protocol corev1.Protocol, local bool) []candidate {
+	down := d.isDown(protocol)
+	isDown := func(b candidate) bool { return down(b.Backend) }
 	if up := slices.DeleteFunc(slices.Clone(all), isDown); 2*len(up) >= len(all) {
 		all = up
 	}
@@ -145,7 +192,7 @@ func (c *candidates) choose(local bool) []Backend {
 	if near := slices.DeleteFunc(slices.Clone(all), isFar); local && len(near) > 0 {
 		all = near
 	}
-	return weighted(all)
+	return all
 }
 
 func compareBackends(a, b Backend) int {
@@ -161,16 +208,16 @@ func numberOf(slice *discoveryv1.EndpointSlice, name string, protocol corev1.Pro
 	return 0
 }
 
-// of returns the list that an endpoint belongs to; nil for an endpoint that gets no connections. Without the condition ready, an endpoint
-// is ready.
-func (c *candidates) of(is *discoveryv1.EndpointConditions) *[]candidate {
+// of returns the list that an endpoint belongs to, and its count; nil for an endpoint that gets no connections. Without the condition ready,
+// an endpoint is ready.
+func (c *content) of(is *discoveryv1.EndpointConditions) (*[]candidate, *int) {
 	switch {
 	case is.Ready == nil || *is.Ready:
-		return &c.ready
+		return &c.ready, &c.allReady
 	case is.Serving != nil && *is.Serving && is.Terminating != nil && *is.Terminating:
-		return &c.draining
+		return &c.draining, &c.allDraining
 	}
-	return nil
+	return nil, nil
 }
 
 // badBackend says why no packet may go to an address; nothing if it may.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -16,8 +17,9 @@ type deciding struct {
 	*World
 	muxes    map[types.NamespacedName]*corev1.Service
 	slices   sliceIndex
+	contents map[*discoveryv1.EndpointSlice]*content
 	carried  []carried
-	taken    map[netip.Addr]bool // addresses of all claims: no backend may have one
+	taken    map[netip.Addr]bool // addresses of claims and muxes: no backend may have one
 	backends map[Backend]bool    // those to probe
 	refusals []Refusal
 }
@@ -36,22 +38,24 @@ func Decide(w *World) Decision {
 	if unread := w.unread(); len(unread) > 0 {
 		return Decision{Wanted: w.Before, Unread: unread}
 	}
-	d := deciding{World: w, muxes: map[types.NamespacedName]*corev1.Service{}, taken: map[netip.Addr]bool{}, backends: map[Backend]bool{}}
+	d := deciding{World: w, muxes: map[types.NamespacedName]*corev1.Service{}, taken: map[netip.Addr]bool{}, backends: map[Backend]bool{},
+		contents: map[*discoveryv1.EndpointSlice]*content{}}
 	for _, mux := range w.Muxes.Items {
 		d.muxes[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}] = mux
 	}
 	d.slices = indexSlices(w.Keys, w.Slices.Items)
 	d.findAddresses()
 	var wanted Wanted
+	var drafts []draft
 	for _, c := range d.carried {
 		source, usable := d.sourceFor(c)
 		wanted.Tables.Addresses = append(wanted.Tables.Addresses, Address{Address: c.address, Mux: c.mux, Source: source})
 		if usable {
-			wanted.Tables.Services = append(wanted.Tables.Services, d.servicesOf(c)...)
+			drafts = append(drafts, d.servicesOf(c)...)
 		}
 	}
 	slices.SortFunc(wanted.Tables.Addresses, func(a, b Address) int { return a.Address.Compare(b.Address) })
-	wanted.Tables.Services = d.withoutOverlaps(wanted.Tables.Services)
+	wanted.Tables.Services = d.fill(d.withoutOverlaps(drafts))
 	wanted.Seats = d.seats()
 	return Decision{Wanted: &wanted, Refusals: d.sortedRefusals(), Backends: d.backends}
 }

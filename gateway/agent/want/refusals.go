@@ -20,6 +20,7 @@ const (
 	AddressLost   Reason = "AddressReclaimed" // the claims give the address to another mux
 	MuxNotListed  Reason = "MuxMissing"       // the claim is held, but the mux isn't in the list
 	UnknownReturn Reason = "ReturnPathUnknown"
+	TooManySlots  Reason = "TooManyBackends" // more backends than a port, a mux or a machine may have
 	// MachineAddress: the machine itself has the mux's address.
 	MachineAddress Reason = "AddressOfMachine"
 )

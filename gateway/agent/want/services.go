@@ -13,12 +13,12 @@ import (
 
 // servicesOf returns the services of an address: one for each port and each range of its mux. A mux that isn't in the list keeps those
 // from before.
-func (d *deciding) servicesOf(c carried) []Service {
+func (d *deciding) servicesOf(c carried) []draft {
 	if c.service == nil {
 		return d.servicesFromBefore(c)
 	}
 	ports := portsOf(d.Keys, c.service)
-	all := make([]Service, 0, len(ports))
+	all := make([]draft, 0, len(ports))
 	for _, port := range ports {
 		all = append(all, d.service(c, port))
 	}
@@ -38,30 +38,31 @@ func portsOf(keys validation.Keys, mux *corev1.Service) []validation.MuxRange {
 }
 
 // service returns the service of a port. Without backends it is closed.
-func (d *deciding) service(c carried, port validation.MuxRange) Service {
-	s := Service{Address: c.address, Mux: c.mux, Protocol: port.Protocol, First: uint16(port.Run.First), Last: uint16(port.Run.Last)}
+func (d *deciding) service(c carried, port validation.MuxRange) draft {
+	s := draft{port: port}
+	s.Address, s.Mux, s.Protocol, s.First, s.Last = c.address, c.mux, port.Protocol, uint16(port.Run.First), uint16(port.Run.Last)
 	family := discoveryv1.AddressTypeIPv6
 	if c.address.Is4() {
 		family = discoveryv1.AddressTypeIPv4
 	}
-	allowed, usable, local := everySource(), []*discoveryv1.EndpointSlice(nil), false
+	allowed, usable := everySource(), []*discoveryv1.EndpointSlice(nil)
 	for _, slice := range d.slices.of(c.service, slicePort{port.Name, s.Protocol, family}) {
-		set, err := readSettings(d.Keys, slice)
-		if err != nil {
+		content := d.contentOf(slice)
+		if err := content.settingsErr; err != nil {
 			d.refuse(c.mux, port.Name, err.reason, err.message)
 			continue
 		}
-		if !set.isOpen {
-			allowed = allowed.intersect(set.sources)
+		if !content.set.isOpen {
+			allowed = allowed.intersect(content.set.sources)
 		}
-		s.Sticky, local = s.Sticky || set.sticky, local || set.local
+		s.Sticky, s.local = s.Sticky || content.set.sticky, s.local || content.set.local
 		usable = append(usable, slice)
 	}
 	var open bool
 	if s.Sources, open = allowed.of(c.address); open {
-		s.Slots = d.slots(c.mux, port, usable, local)
+		s.slices, s.demand = usable, d.demand(usable)
 	}
-	return s.plain()
+	return s
 }
 
 // plain drops the settings of a service without backends: they would look like a difference.
@@ -74,30 +75,30 @@ func (s Service) plain() Service {
 
 // servicesFromBefore returns an address's services of the last decision. It checks the backends again, because the machine's settings may
 // have changed since.
-func (d *deciding) servicesFromBefore(c carried) []Service {
+func (d *deciding) servicesFromBefore(c carried) []draft {
 	d.refuse(c.mux, "", MuxNotListed, fmt.Sprintf("mux %s isn't there, but its claim is held: its ports stay as they were until the controller "+
 		"releases the claim", c.mux))
 	if d.Before == nil {
 		return nil
 	}
-	var all []Service
+	var all []draft
 	for _, s := range d.Before.Tables.Services {
 		if s.Address != c.address || s.Mux != c.mux {
 			continue
 		}
 		s.Slots = slices.DeleteFunc(slices.Clone(s.Slots), func(b Backend) bool { return d.badBackend(b.Address) != "" })
-		all = append(all, s.plain())
+		all = append(all, draft{Service: s, demand: len(s.Slots)})
 	}
 	return all
 }
 
 // withoutOverlaps returns the services sorted, without those that share a number with an earlier one: the kernel would refuse the
 // whole transaction. Of two with the same first number, the one that the mux lists first stays.
-func (d *deciding) withoutOverlaps(all []Service) []Service {
-	slices.SortStableFunc(all, func(a, b Service) int {
+func (d *deciding) withoutOverlaps(all []draft) []draft {
+	slices.SortStableFunc(all, func(a, b draft) int {
 		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.First, b.First))
 	})
-	var kept []Service
+	var kept []draft
 	for _, s := range all {
 		if n := len(kept); n > 0 && kept[n-1].Address == s.Address && kept[n-1].Protocol == s.Protocol && s.First <= kept[n-1].Last {
 			d.refuse(s.Mux, "", Overlapping, fmt.Sprintf("ports %d to %d/%s of %s overlap ports %d to %d of mux %s: use other numbers",

@@ -29,27 +29,36 @@ const (
 	// maxWeight is the largest weight of the Gateway API.
 	maxWeight = 1_000_000
 	// maxWeighted is how many slots a port with weights has at most. Beyond, shares are rounded.
-	maxWeighted = 1024
+	maxWeighted = MaxSlotsOfPort
 )
 
 // weighted returns the slots of backends: a hash of the client chooses one. If any backend has no weight, each backend has one slot.
-// Otherwise, a Service's share of the slots is its weight's share of all weights, and its backends share these slots evenly.
-func weighted(all []candidate) []Backend {
+// Otherwise, a Service's share of the slots is its weight's share of all weights, and its backends share these slots evenly. There are
+// as many backends as slots at most.
+func weighted(all []candidate, most int) []Backend {
 	slots, counts := make([]Backend, 0, len(all)), map[weight]int{}
 	for _, c := range all {
 		counts[c.weight]++
 	}
-	each := slotsOfEach(counts)
+	each := slotsOfEach(counts, most)
 	for _, c := range all {
 		for range each[c.weight] {
 			slots = append(slots, c.Backend)
 		}
 	}
-	return slots
+	if len(slots) <= most {
+		return slots
+	}
+	fewer := make([]Backend, most) // rounded shares can be too many: an even choice keeps the shares
+	for i := range fewer {
+		fewer[i] = slots[i*len(slots)/most]
+	}
+	return fewer
 }
 
 // slotsOfEach returns how many slots each backend of a Service has. counts says how many backends each Service has.
-func slotsOfEach(counts map[weight]int) map[weight]int {
+// Together they have about most slots, and at least one each.
+func slotsOfEach(counts map[weight]int, most int) map[weight]int {
 	each := map[weight]int{}
 	if _, unweighted := counts[weight{}]; unweighted || len(counts) == 1 {
 		for w := range counts {
@@ -72,9 +81,9 @@ func slotsOfEach(counts map[weight]int) map[weight]int {
 		each[w] /= common
 		total += each[w] * n
 	}
-	if total > maxWeighted {
+	if total > most {
 		for w := range each {
-			each[w] = max((each[w]*maxWeighted+total/2)/total, 1)
+			each[w] = max((each[w]*most+total/2)/total, 1)
 		}
 	}
 	return each

@@ -38,8 +38,8 @@ func TestSlotsAreSharedOutByWeight(t *testing.T) {
 					all = append(all, candidate{Backend: Backend{netip.AddrFrom4([4]byte{10, byte(i), 0, byte(b)}), 80}, weight: w})
 				}
 			}
-			slots := weighted(all)
-			if c.slots > 0 && len(slots) != c.slots || len(slots) > 2*maxWeighted {
+			slots := weighted(all, maxWeighted)
+			if c.slots > 0 && len(slots) != c.slots || len(slots) > maxWeighted {
 				t.Errorf("there are %d slots, want %d", len(slots), c.slots)
 			}
 			had := make([]int, len(c.services))

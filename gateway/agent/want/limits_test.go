@@ -1,0 +1,133 @@
+package want_test
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/gateway/claims"
+	"nowake.ai/svc-lb-mux/validation"
+)
+
+// addMux adds a mux with so many ports. All of them have the same endpoints, in slices of 100.
+func addMux(w *want.World, name string, ports, endpoints int) {
+	number, target := len(w.Muxes.Items), int32(8080)
+	address := netip.AddrFrom4([4]byte{192, 0, 2, byte(number)})
+	key := types.NamespacedName{Namespace: "edge", Name: name}
+	*w.Claims = w.Claims.Hold(claims.Mux{Key: key, UID: types.UID(name), Addresses: []netip.Addr{address}, Seat: 7})
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: name, UID: types.UID(name)}}
+	svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address.String()}}
+	var all []discoveryv1.EndpointPort
+	for i := range ports {
+		port := fmt.Sprint("p", i)
+		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: port, Port: int32(i + 1)})
+		all = append(all, discoveryv1.EndpointPort{Name: &port, Port: &target})
+	}
+	for first := 0; first < endpoints; first += 100 {
+		slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: all, ObjectMeta: metav1.ObjectMeta{Namespace: "edge",
+			Name: fmt.Sprint(name, "-", first), Labels: map[string]string{discoveryv1.LabelServiceName: name},
+			Annotations:     map[string]string{w.Keys.Managed: "true", w.Keys.SourceRanges: ""},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: name, UID: svc.UID}}}}
+		for i := first; i < min(first+100, endpoints); i++ {
+			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.%d.%d.%d", number, i/250, i%250)}})
+		}
+		w.Slices.Items = append(w.Slices.Items, slice)
+	}
+	w.Muxes.Items = append(w.Muxes.Items, svc)
+}
+
+func worldOfMuxes(keys validation.Keys) *want.World {
+	w := &want.World{Keys: keys, Claims: &claims.Claims{Pool: "p", Seats: []claims.Seat{{RouterID: 7, Order: []string{"a", "b"}}}},
+		Settings: want.Settings{Gateway: "a", ReturnPath: want.ViaRouted}}
+	w.Muxes.IsRead, w.Slices.IsRead = true, true
+	return w
+}
+
+func slotsOf(d want.Decision, mux string) (most, all int) {
+	for _, s := range d.Wanted.Tables.Services {
+		if s.Mux.Name == mux {
+			most, all = max(most, len(s.Slots)), all+len(s.Slots)
+		}
+	}
+	return most, all
+}
+
+func TestSlotsOfAPortAndOfAMuxAreLimited(t *testing.T) {
+	for name, c := range map[string]struct {
+		ports, endpoints, most, all int
+		says                        string
+	}{
+		"a port with many backends":      {2, 3000, 1024, 2048, "p0 has 3000 backends, and 1024 of them are used: a port may have 1024: "},
+		"a mux of many ports":            {1000, 1000, 65, 65000, "p0 has 1000 backends, and 65 of them are used: all ports of a mux may have 65536 together: "},
+		"as many as a mux may have":      {64, 1024, 1024, 65536, ""},
+		"ten thousand ports of a fleet":  {10000, 3, 3, 30000, ""},
+		"a port with a backend too much": {1, 1025, 1024, 1024, "p0 has 1025 backends, and 1024 of them are used: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := worldOfMuxes(keys(t))
+			addMux(w, "small", 3, 5)
+			before := want.Decide(w)
+			addMux(w, "worst", c.ports, c.endpoints)
+			d := want.Decide(w)
+			if most, all := slotsOf(d, "worst"); most != c.most || all != c.all {
+				t.Errorf("a port has %d slots at most, want %d; the mux has %d, want %d", most, c.most, all, c.all)
+			}
+			says := func(r want.Refusal) bool {
+				return r.Mux.Name == "worst" && r.Port == "p0" && r.Reason == want.TooManySlots && strings.HasPrefix(r.Message, c.says)
+			}
+			if (c.says != "") != slices.ContainsFunc(d.Refusals, says) || c.says == "" && len(d.Refusals) > 0 {
+				t.Errorf("refusals: %+v", d.Refusals[:min(3, len(d.Refusals))])
+			}
+			if diff := cmp.Diff(othersThan("worst", before.Wanted.Tables), othersThan("worst", d.Wanted.Tables), compareIP()); diff != "" {
+				t.Errorf("the neighbour changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The slots of the machine are divided fairly: the muxes that need less than an even share keep all theirs.
+func TestSlotsOfAllMuxesAreDividedFairly(t *testing.T) {
+	w := worldOfMuxes(keys(t))
+	addMux(w, "small", 100, 100)
+	for i := range 9 {
+		addMux(w, fmt.Sprint("worst-", i), 64, 1024)
+	}
+	d := want.Decide(w)
+	total := 0
+	for i := range 9 {
+		_, all := slotsOf(d, fmt.Sprint("worst-", i))
+		if total += all; all < 25_000 {
+			t.Errorf("mux %d has %d slots", i, all)
+		}
+	}
+	if _, all := slotsOf(d, "small"); all != 10_000 || total+all > 262_144 {
+		t.Errorf("the small mux has %d slots, the others have %d", all, total)
+	}
+	if !slices.ContainsFunc(d.Refusals, func(r want.Refusal) bool {
+		return r.Mux.Name == "worst-8" && strings.Contains(r.Message, "all muxes of a pool may have 262144 together")
+	}) {
+		t.Errorf("refusals: %+v", d.Refusals[:min(3, len(d.Refusals))])
+	}
+}
+
+// Gateways have the slices in other orders, and refuse other endpoints: their own addresses. An excess must be cut alike.
+func TestExcessIsCutAlikeOnEveryGateway(t *testing.T) {
+	w := worldOfMuxes(keys(t))
+	addMux(w, "worst", 300, 2000)
+	one := want.Decide(w)
+	slices.Reverse(w.Slices.Items)
+	w.Settings.Gateway, w.Settings.Own = "b", []netip.Addr{netip.MustParseAddr("10.0.7.240")} // beyond the ones that are used
+	if other := want.Decide(w); !reflect.DeepEqual(one.Wanted.Tables, other.Wanted.Tables) { // a diff of so much takes minutes
+		t.Errorf("the first port has %v\non the other gateway %v", one.Wanted.Tables.Services[0].Slots, other.Wanted.Tables.Services[0].Slots)
+	}
+}
