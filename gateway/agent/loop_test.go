@@ -71,4 +71,3 @@ func TestDatagramDoesNotGoRoundBetweenTwoPools(t *testing.T) {
 		}
 	}
 }
-

@@ -26,6 +26,11 @@ func (d *deciding) findAddresses() {
 			}
 		}
 	}
+	for _, mux := range d.muxes { // those of other pools, too
+		for _, a := range claims.Shown(mux) {
+			d.taken[a] = true
+		}
+	}
 	if d.Before == nil {
 		return
 	}

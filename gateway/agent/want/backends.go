@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/gateway/pool/static"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -231,6 +232,8 @@ func (d *deciding) badBackend(a netip.Addr) string {
 		return "it is an address of gateway " + d.Settings.Gateway + ": run backends on other machines, or in the pod network"
 	case d.taken[a]:
 		return "it is an address of a mux"
+	case static.Contains(d.Pools, a):
+		return "it is an address of a pool, so packets could go round: run backends elsewhere, or exclude the address from the pool"
 	case len(d.Settings.BackendNetworks) > 0 &&
 		!slices.ContainsFunc(d.Settings.BackendNetworks, func(n netip.Prefix) bool { return n.Contains(a) }):
 		return "it is outside of --backend-networks: add its network there"

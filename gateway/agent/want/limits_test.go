@@ -127,7 +127,7 @@ func TestExcessIsCutAlikeOnEveryGateway(t *testing.T) {
 	one := want.Decide(w)
 	slices.Reverse(w.Slices.Items)
 	w.Settings.Gateway, w.Settings.Own = "b", []netip.Addr{netip.MustParseAddr("10.0.7.240")} // beyond the ones that are used
-	if other := want.Decide(w); !reflect.DeepEqual(one.Wanted.Tables, other.Wanted.Tables) { // a diff of so much takes minutes
+	if other := want.Decide(w); !reflect.DeepEqual(one.Wanted.Tables, other.Wanted.Tables) {  // a diff of so much takes minutes
 		t.Errorf("the first port has %v\non the other gateway %v", one.Wanted.Tables.Services[0].Slots, other.Wanted.Tables.Services[0].Slots)
 	}
 }

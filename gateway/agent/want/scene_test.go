@@ -13,6 +13,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/claims"
+	"nowake.ai/svc-lb-mux/gateway/pool/static"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -51,6 +52,8 @@ type scene struct {
 	NoIPv6     bool            `json:"noIPv6"`
 	NoSource   bool            `json:"noSource"`
 	Networks   []string        `json:"networks"`
+	// Pools are the addresses of all pools.
+	Pools []string `json:"pools"`
 	// UnreadMuxes and UnreadSlices are lists that weren't read.
 	UnreadMuxes  bool `json:"unreadMuxes"`
 	UnreadSlices bool `json:"unreadSlices"`
@@ -82,6 +85,11 @@ func (s *scene) world(t testing.TB) *want.World {
 	for _, network := range s.Networks {
 		w.Settings.BackendNetworks = append(w.Settings.BackendNetworks, netip.MustParsePrefix(network))
 	}
+	pools, err := static.Parse(s.Pools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Pools = pools
 	if s.Claims != nil {
 		w.Claims = s.claims(t)
 	}

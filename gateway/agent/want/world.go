@@ -25,7 +25,7 @@ type World struct {
 	Claims *claims.Claims
 	// Pools are the addresses of all pools. No backend may have one of them, or packets could go round from pool to pool.
 	Pools []static.Range
-	// Muxes are the Services in the mux namespaces.
+	// Muxes are the muxes of all pools in the mux namespaces.
 	Muxes List[*corev1.Service]
 	// Slices are the EndpointSlices in the mux namespaces.
 	Slices List[*discoveryv1.EndpointSlice]
