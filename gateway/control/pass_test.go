@@ -121,3 +121,40 @@ func TestUnreadableClaimsFreezeTheirPoolOnly(t *testing.T) {
 		t.Errorf("metrics: %v, %v", families, err)
 	}
 }
+
+// Agents read only the ConfigMap of their own pool, and use no address of any pool as a backend.
+func TestEachPoolsConfigMapHasTheAddressesOfAllPools(t *testing.T) {
+	const before = "pools: [{name: p, addresses: [192.0.2.0/29], exclude: [192.0.2.2], announce: none}, {name: q, addresses: ['2001:db8::1'], announce: none}]"
+	const after = "pools: [{name: p, addresses: [192.0.2.0/29], announce: none}, {name: q, addresses: ['2001:db8::/64'], announce: none}]"
+	s, pass := newPasses(t, before, nil)
+	s.createMux("web", "p", "")
+	pass()
+	check := func(want string) {
+		t.Helper()
+		if got := s.maps[claims.Name("p")].Data[claims.PoolsKey]; got != want {
+			t.Errorf("the ConfigMap of pool p has %q, want %q", got, want)
+		}
+	}
+	check("192.0.2.0-192.0.2.1\n192.0.2.3-192.0.2.7\n2001:db8::1-2001:db8::1")
+	claimed := s.maps[claims.Name("p")].Data[claims.Key]
+	parsed, err := config.Parse([]byte(after))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := s.view()
+	c := control.New(control.Settings{Language: s.language, Namespace: "lb", Pools: parsed, Writes: 1, Now: func() time.Time { return s.now }}, v)
+	for i := range 2 {
+		writes := s.writes
+		v.sync(c.Deleted)
+		if _, err := c.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check("192.0.2.0-192.0.2.7\n2001:db8::-2001:db8::ffff:ffff:ffff:ffff")
+		if i > 0 && s.writes > writes {
+			t.Error("a pass wrote, although nothing had changed")
+		}
+	}
+	if s.maps[claims.Name("p")].Data[claims.Key] != claimed {
+		t.Error("the claims changed")
+	}
+}

@@ -85,7 +85,7 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.URL.Path == "/api/v1/namespaces/edge/services":
-		list("ServiceList", "v1", `{"metadata":{"namespace":"edge","name":"web","uid":"web"},"spec":{"ports":[{"name":"http","port":80,"protocol":"TCP"}]}}`)
+		list("ServiceList", "v1", `{"metadata":{"namespace":"edge","name":"web","uid":"web"},"spec":{"loadBalancerClass":"gateway.`+validation.DefaultPrefix+`/p","ports":[{"name":"http","port":80,"protocol":"TCP"}]}}`)
 	case r.URL.Path == "/apis/discovery.k8s.io/v1/namespaces/edge/endpointslices":
 		const prefix = validation.DefaultPrefix
 		list("EndpointSliceList", "discovery.k8s.io/v1", fmt.Sprintf(`{"metadata":{"namespace":"edge","name":"web-1","labels":{`+

@@ -1,0 +1,209 @@
+package agent
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+)
+
+// sliceWatch watches the slices of a namespace. It starts after the muxes were read, so that it can tell which slices to keep.
+//
+// A mux and its slices come over two watches, so a slice can come before its mux. Then only the slice's name was kept: once the mux comes,
+// all slices are listed again. Until then they count as unread, so that no table changes.
+type sliceWatch struct {
+	source    *KubeSource
+	namespace string
+	// again is readable if the slices must be listed again.
+	again chan struct{}
+
+	// list is the present list, and next the one that is being read. The source's mutex guards both and what they have. isRead is false
+	// while list lacks slices.
+	list, next *sliceList
+	isRead     bool
+}
+
+// sliceList has the slices that one informer has brought.
+type sliceList struct {
+	watch *sliceWatch
+	kept  map[types.NamespacedName]*discoveryv1.EndpointSlice
+	// strangers are slices that look like ours, with the UID of their owner, which isn't a known mux of the pool.
+	strangers map[types.NamespacedName]types.UID
+}
+
+// run watches until the context ends.
+func (w *sliceWatch) run(ctx context.Context) {
+	if !cache.WaitForCacheSync(ctx.Done(), w.source.knowsMuxes) {
+		return
+	}
+	stop := func() {}
+	defer func() { stop() }()
+	for ctx.Err() == nil {
+		ended, err := w.read(ctx)
+		stop()
+		if stop = ended; err != nil {
+			w.source.log.Errorw("EndpointSlices can't be watched", "error", err.Error())
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-w.again:
+		}
+	}
+}
+
+// read starts an informer. Once it has the whole list, that replaces the former list. The returned function ends the informer.
+func (w *sliceWatch) read(ctx context.Context) (context.CancelFunc, error) {
+	ctx, stop := context.WithCancel(ctx)
+	next := &sliceList{w, map[types.NamespacedName]*discoveryv1.EndpointSlice{}, map[types.NamespacedName]types.UID{}}
+	k := w.source
+	i := informer(k.client.DiscoveryV1().RESTClient(), "endpointslices", w.namespace, &discoveryv1.EndpointSlice{}, func(o *metav1.ListOptions) {
+		o.LabelSelector = labels.Set{discoveryv1.LabelManagedBy: muxslices.ManagedBy(k.Language.Keys())}.String()
+	})
+	handled, err := k.prepare(i, next.trim, next.change)
+	if err != nil {
+		return stop, err
+	}
+	k.mu.Lock()
+	w.next = next
+	k.mu.Unlock()
+	go i.RunWithContext(ctx)
+	if cache.WaitForCacheSync(ctx.Done(), handled) {
+		k.mu.Lock()
+		w.list, w.next, w.isRead, k.slicesChanged = next, nil, len(w.again) == 0, true
+		k.mu.Unlock()
+		wake(k.changed)
+	}
+	return stop, nil
+}
+
+// adopt lists the slices again if a slice of this mux came before the mux.
+func (w *sliceWatch) adopt(mux *corev1.Service) {
+	for _, l := range []*sliceList{w.list, w.next} {
+		if l == nil {
+			continue
+		}
+		for slice, owner := range l.strangers {
+			if owner == mux.UID && slice.Namespace == mux.Namespace {
+				w.isRead = false
+				wake(w.again)
+				return
+			}
+		}
+	}
+}
+
+// owns is true if a known mux of this pool has the name that a slice names, and this UID.
+func (k *KubeSource) owns(mux types.NamespacedName, owner types.UID) bool {
+	svc := k.muxes[mux]
+	return svc != nil && svc.UID == owner && k.poolOf(svc) == k.Pool
+}
+
+var yes, no = true, false
+
+// trim keeps what is used of a slice that a mux of this pool owns. Of other slices it keeps the name, and the owner if the slice looks like ours.
+// A trimmed slice stays as it is.
+func (l *sliceList) trim(object any) (any, error) {
+	slice, is := object.(*discoveryv1.EndpointSlice)
+	if !is {
+		return object, nil
+	}
+	k, keys := l.watch.source, l.watch.source.Language.Keys()
+	mux, owner := muxslices.MuxOfSlice(keys, slice), metav1.OwnerReference{}
+	if muxslices.IsOurSlice(keys, slice) {
+		at := slices.IndexFunc(slice.OwnerReferences, func(o metav1.OwnerReference) bool {
+			return o.Kind == "Service" && o.APIVersion == "v1" && o.Name == mux.Name
+		})
+		if at >= 0 {
+			owner = slice.OwnerReferences[at]
+		}
+	}
+	k.mu.Lock()
+	isOurs := k.owns(mux, owner.UID)
+	k.mu.Unlock()
+	if !isOurs {
+		stranger := nameOf(slice)
+		if owner.UID != "" && len(owner.UID) <= len("00000000-0000-0000-0000-000000000000") {
+			stranger.OwnerReferences = []metav1.OwnerReference{{Name: mux.Name, UID: owner.UID}}
+		}
+		return stranger, nil
+	}
+	kept := &discoveryv1.EndpointSlice{ObjectMeta: nameOf(slice).ObjectMeta, AddressType: slice.AddressType}
+	kept.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: mux.Name, UID: owner.UID}}
+	kept.Labels = picked(slice.Labels, discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy)
+	kept.Annotations = picked(slice.Annotations, keys.Managed, keys.Mux, keys.SourceRanges, keys.Weight, keys.SessionAffinity, keys.TrafficPolicy)
+	for _, p := range slice.Ports {
+		kept.Ports = append(kept.Ports, discoveryv1.EndpointPort{Name: p.Name, Protocol: p.Protocol, Port: p.Port})
+	}
+	for i := range slice.Endpoints {
+		if e, used := k.trimEndpoint(&slice.Endpoints[i]); used {
+			kept.Endpoints = append(kept.Endpoints, e)
+		}
+	}
+	return kept, nil
+}
+
+// trimEndpoint keeps what is used of an endpoint. It returns false for an endpoint that gets no connections.
+func (k *KubeSource) trimEndpoint(e *discoveryv1.Endpoint) (discoveryv1.Endpoint, bool) {
+	if len(e.Addresses) == 0 {
+		return discoveryv1.Endpoint{}, false
+	}
+	kept := discoveryv1.Endpoint{Addresses: e.Addresses[:1:1]}
+	switch c := &e.Conditions; {
+	case c.Ready == nil || *c.Ready:
+	case c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating:
+		kept.Conditions = discoveryv1.EndpointConditions{Ready: &no, Serving: &yes, Terminating: &yes}
+	default:
+		return discoveryv1.Endpoint{}, false
+	}
+	if e.NodeName != nil && *e.NodeName == k.Node {
+		kept.NodeName = &k.Node
+	}
+	return kept, true
+}
+
+func picked(from map[string]string, keys ...string) map[string]string {
+	to := make(map[string]string, len(keys))
+	for _, key := range keys {
+		if value, has := from[key]; has {
+			to[key] = value
+		}
+	}
+	return to
+}
+
+// change records a slice. It returns false for a slice that isn't and wasn't of a mux of this pool.
+func (l *sliceList) change(old, now metav1.Object) bool {
+	k := l.watch.source
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := types.NamespacedName{}
+	if now != nil {
+		key = keyOf(now)
+	} else {
+		key = keyOf(old)
+	}
+	_, was := l.kept[key]
+	delete(l.kept, key)
+	delete(l.strangers, key)
+	slice, is := now.(*discoveryv1.EndpointSlice)
+	if is {
+		l.kept[key] = slice
+	} else if now != nil && len(now.GetOwnerReferences()) > 0 {
+		owner := now.GetOwnerReferences()[0]
+		l.strangers[key] = owner.UID
+		if k.owns(types.NamespacedName{Namespace: key.Namespace, Name: owner.Name}, owner.UID) { // the mux came meanwhile
+			l.watch.isRead = false
+			wake(l.watch.again)
+		}
+	}
+	k.slicesChanged = k.slicesChanged || was || is
+	return was || is
+}
