@@ -294,7 +294,7 @@ func TestARefusedSliceIsToldOnce(t *testing.T) {
 }
 
 func (b *bench) report(channel types.NamespacedName, refused wordsOfSlices) {
-	b.Reports.set(&observation{View: muxslices.View{Channel: channel, Mux: muxslices.Mux{UID: "1"}}}, refused, b.clock)
+	b.Reports.set(&observation{View: muxslices.View{Channel: channel, Mux: muxslices.Mux{UID: "1"}}}, nil, refused, b.clock)
 }
 
 func (b *bench) refusalOf(channel types.NamespacedName) string {

@@ -12,7 +12,6 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/fresh"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -29,6 +28,7 @@ type line struct {
 	keys  validation.Keys
 	cache client.Reader
 
+	rooms   rooms
 	written *fresh.Store[*discoveryv1.EndpointSlice]
 	pace    *pace.Pace[types.NamespacedName]
 	// retries delays the next write of an object after a write conflict.
@@ -38,6 +38,7 @@ type line struct {
 func newLine(options Options, cache client.Reader) *line {
 	return &line{
 		Options: options, keys: options.Language.Keys(), cache: cache,
+		rooms:   rooms{muxes: map[types.UID]*room{}},
 		written: fresh.New[*discoveryv1.EndpointSlice](patience, options.Now),
 		pace:    pace.New[types.NamespacedName](),
 		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
@@ -50,13 +51,19 @@ func (l *line) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	decided := muxslices.Decide(seen.View)
+	decided, err := l.decide(ctx, &seen)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	if l.Print != nil {
 		l.Print(&decided)
-		return reconcile.Result{RequeueAfter: l.Reports.set(&seen, nil, l.Now())}, nil
+		return reconcile.Result{RequeueAfter: l.Reports.set(&seen, decided.Excess, nil, l.Now())}, nil
 	}
 	applied, err := l.apply(ctx, &decided)
-	again := sooner(applied.again, l.Reports.set(&seen, applied.refused, l.Now()))
+	again := sooner(applied.again, l.Reports.set(&seen, decided.Excess, applied.refused, l.Now()))
+	if decided.Excess != nil {
+		again = sooner(again, roomPause)
+	}
 	if seen.ClaimsKnown || !seen.Mux.IsMux {
 		l.Metrics.carry(decided.Channel, decided.Mux, load{decided.Carried, len(applied.refused)})
 	}

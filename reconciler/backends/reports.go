@@ -34,6 +34,8 @@ type report struct {
 	mux     types.UID
 	backing plan.Backing
 	refused wordsOfSlices
+	// excess says how a limit cuts the channel's endpoints; empty if none does.
+	excess string
 	// uncarried is since when ready backends are missing on the mux.
 	uncarried time.Time
 }
@@ -47,6 +49,16 @@ func (r *Reports) Of(channel types.NamespacedName, mux types.UID) (plan.Backing,
 		return plan.Unknown, ""
 	}
 	return is.backing, first(is.refused)
+}
+
+// Excess returns how a limit cuts the channel's endpoints on the mux with that UID; empty if none does.
+func (r *Reports) Excess(channel types.NamespacedName, mux types.UID) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if is := r.channels[channel]; is.mux == mux {
+		return is.excess
+	}
+	return ""
 }
 
 func first(refused wordsOfSlices) string {
@@ -64,10 +76,13 @@ func (r *Reports) refused(channel types.NamespacedName) wordsOfSlices {
 }
 
 // set reports what a pass saw, and returns after how long another pass must follow even if nothing changes; 0 if none must.
-func (r *Reports) set(seen *observation, refused wordsOfSlices, now time.Time) (again time.Duration) {
+func (r *Reports) set(seen *observation, excess *muxslices.Excess, refused wordsOfSlices, now time.Time) (again time.Duration) {
 	r.mu.Lock()
 	before := r.channels[seen.Channel]
 	is := report{mux: seen.Mux.UID, refused: refused}
+	if excess != nil {
+		is.excess = excess.Message(seen.Channel.Namespace)
+	}
 	if seen.isAttached && seen.Mux.IsMux {
 		is.backing = muxslices.CarriedBacking(seen.Carried, seen.Sources, seen.Ports, seen.Mux.Families)
 	}
@@ -87,7 +102,7 @@ func (r *Reports) set(seen *observation, refused wordsOfSlices, now time.Time) (
 		delete(r.channels, seen.Channel)
 	}
 	r.mu.Unlock()
-	same := is.mux == before.mux && is.backing == before.backing && first(is.refused) == first(before.refused)
+	same := is.mux == before.mux && is.backing == before.backing && first(is.refused) == first(before.refused) && is.excess == before.excess
 	if r.Changed != nil && !same {
 		r.Changed(seen.Mux.Key)
 	}

@@ -39,7 +39,7 @@ func saw(ready, carried bool) *observation {
 func TestReportsTellOfChangesOnly(t *testing.T) {
 	var r Reports
 	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
-	r.set(saw(true, true), wordsOfSlices{a: "before anybody listens"}, time.Now())
+	r.set(saw(true, true), nil, wordsOfSlices{a: "before anybody listens"}, time.Now())
 	changes := 0
 	r.Changed = func(m types.NamespacedName) {
 		if changes++; m != edge {
@@ -61,7 +61,7 @@ func TestReportsTellOfChangesOnly(t *testing.T) {
 		{saw(false, false), nil, plan.Unbacked, "", 4},
 		{saw(false, false), nil, plan.Unbacked, "", 4},
 	} {
-		r.set(test.seen, test.refused, time.Now())
+		r.set(test.seen, nil, test.refused, time.Now())
 		if is, why := r.Of(reported, "1"); is != test.is || why != test.why || changes != test.changes {
 			t.Errorf("%d: %d, %q after %d changes", i, is, why, changes)
 		}
@@ -71,18 +71,18 @@ func TestReportsTellOfChangesOnly(t *testing.T) {
 // TestReportsAreAboutOneMux: after a mux was deleted and created again, nothing is known.
 func TestReportsAreAboutOneMux(t *testing.T) {
 	var r Reports
-	r.set(saw(true, true), wordsOfSlices{edge: "refused"}, time.Now())
+	r.set(saw(true, true), nil, wordsOfSlices{edge: "refused"}, time.Now())
 	if is, why := r.Of(reported, "2"); is != plan.Unknown || why != "" {
 		t.Errorf("of another mux: %d, %q", is, why)
 	}
 	seen := saw(true, true)
 	seen.Mux.IsMux = false
-	r.set(seen, nil, time.Now())
+	r.set(seen, nil, nil, time.Now())
 	if is, _ := r.Of(reported, "1"); is != plan.Unknown {
 		t.Errorf("the Service is no mux any more: %d", is)
 	}
 	seen.isAttached = false
-	if r.set(seen, nil, time.Now()); len(r.channels) != 0 {
+	if r.set(seen, nil, nil, time.Now()); len(r.channels) != 0 {
 		t.Errorf("left of a channel that is gone: %v", r.channels)
 	}
 }
@@ -108,7 +108,7 @@ func TestMissingBackendsCountAfterAPause(t *testing.T) {
 		{time.Second, false, false, plan.Unbacked, 0},
 	} {
 		now = now.Add(step.after)
-		again := r.set(saw(step.ready, step.carried), nil, now)
+		again := r.set(saw(step.ready, step.carried), nil, nil, now)
 		if is, _ := r.Of(reported, "1"); is != step.want || again != step.again {
 			t.Errorf("after %s: %d, again after %s; want %d, %s", step.after, is, again, step.want, step.again)
 		}

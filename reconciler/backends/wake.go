@@ -78,6 +78,9 @@ func (l *line) onSlice() handler.EventHandler {
 // and annotations change no slice.
 func (l *line) onService(ctx context.Context, q queue, old, now *corev1.Service) {
 	key := client.ObjectKeyFromObject(cmp.Or(now, old))
+	if now == nil {
+		l.rooms.forget(old)
+	}
 	_, was := muxOf(l.Language, old)
 	_, is := muxOf(l.Language, now)
 	if was != is || was && (!equality.Semantic.DeepEqual(old.Spec, now.Spec) ||

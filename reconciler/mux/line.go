@@ -41,6 +41,8 @@ type Options struct {
 	Sources, OnMux Slices
 	// Backing returns whether a channel has backends on a mux, and why a slice of it can't be written; empty if all can. Backing may be nil.
 	Backing func(channel types.NamespacedName, mux types.UID) (is plan.Backing, refused string)
+	// Excess returns how a limit cuts a channel's endpoints on a mux; empty if none does. Excess may be nil.
+	Excess func(channel types.NamespacedName, mux types.UID) string
 	// Claimants are the claimants that are no Services; nil if there are none.
 	Claimants Claimants
 	// Ledgers stores claims. Board shows the claims in force to other packages.

@@ -209,6 +209,9 @@ func (l *Line) channel(svc *corev1.Service, m *memory) (plan.ObservedChannel, bo
 func (o *pass) addChannel(ctx context.Context, channel plan.ObservedChannel) {
 	if o.world.Mux != nil && o.Backing != nil {
 		channel.Backends, channel.RefusedSlices = o.Backing(channel.Key, o.world.Mux.UID)
+		if o.Excess != nil {
+			channel.Excess = o.Excess(channel.Key, o.world.Mux.UID)
+		}
 		if channel.Backends == plan.Unknown && len(channel.Conditions) == 0 && o.hasNoReadyEndpoint(ctx, channel.Key) {
 			channel.Backends = plan.Unbacked
 		}

@@ -64,6 +64,7 @@ type cluster struct {
 	blocked     *plan.Blocked
 	frozen      string
 	backends    map[types.NamespacedName]plan.Backing
+	excess      map[types.NamespacedName]string // how a limit cuts a channel's endpoints
 	refusedBy   map[types.NamespacedName]string // the API server's words about a channel's slices
 	records     map[string]types.NamespacedName
 	hidden      map[types.NamespacedName]bool // Services that the cache doesn't show
@@ -90,9 +91,9 @@ func newCluster(t testing.TB) *cluster {
 		limited:   map[string]time.Time{},
 		stuck:     map[types.NamespacedName]bool{},
 		backends:  map[types.NamespacedName]plan.Backing{},
-		refusedBy: map[types.NamespacedName]string{},
-		records:   map[string]types.NamespacedName{},
-		hidden:    map[types.NamespacedName]bool{},
+		refusedBy: map[types.NamespacedName]string{}, excess: map[types.NamespacedName]string{},
+		records: map[string]types.NamespacedName{},
+		hidden:  map[types.NamespacedName]bool{},
 
 		established: map[plan.Slot]plan.Claim{},
 		names:       map[string]types.NamespacedName{},
@@ -181,7 +182,7 @@ func (c *cluster) world() plan.World {
 			continue // as the mux line does
 		}
 		channel := c.read(c.services[key].DeepCopy())
-		channel.Backends, channel.RefusedSlices = c.backends[key], c.refusedBy[key]
+		channel.Backends, channel.RefusedSlices, channel.Excess = c.backends[key], c.refusedBy[key], c.excess[key]
 		w.Channels = append(w.Channels, channel)
 	}
 	w.Ledger = c.reading(w.Mux)
@@ -271,7 +272,7 @@ func (c *cluster) confirm(w *plan.World, keys []types.NamespacedName) {
 			w.Live[key] = plan.Present
 		case svc != nil && c.namesMux(svc):
 			channel := c.read(svc.DeepCopy())
-			channel.Backends, channel.RefusedSlices = c.backends[key], c.refusedBy[key]
+			channel.Backends, channel.RefusedSlices, channel.Excess = c.backends[key], c.refusedBy[key], c.excess[key]
 			w.Channels = append(w.Channels, channel)
 		}
 		c.answered[key] = w.Live[key]

@@ -117,6 +117,9 @@ func (t *telling) backingCondition(c *channel) (metav1.Condition, bool) {
 	}
 	switch c.Backends {
 	case Backed:
+		if c.Excess != "" {
+			return condition(kind, true, TooManyEndpoints, c.Excess), true
+		}
 		return condition(kind, true, HasBackends, textHasBackends()), true
 	case Unbacked:
 		return condition(kind, false, NoBackends, textNoBackends()), true

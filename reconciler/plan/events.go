@@ -79,13 +79,19 @@ func (t *telling) channelEvents(c *channel, patch *ChannelPatch) []Event {
 	return nil
 }
 
-// backingEvents returns the Event if the API server began to refuse the channel's backends on the mux.
+// backingEvents returns the Event if the API server began to refuse the channel's backends on the mux, or a limit to cut them.
 func (t *telling) backingEvents(c *channel, patch *ChannelPatch) []Event {
 	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == t.w.Keys.BackendsReady })
-	if i < 0 || c.RefusedSlices == "" || patch.Conditions[i].Reason != string(BackendsRefused) {
+	if i < 0 {
 		return nil
 	}
-	return []Event{{Object: c.Key, Warning: true, Reason: BackendsRefused, Message: patch.Conditions[i].Message}}
+	now, before := patch.Conditions[i], meta.FindStatusCondition(c.Conditions, t.w.Keys.BackendsReady)
+	switch reason := validation.Reason(now.Reason); {
+	case reason == BackendsRefused && c.RefusedSlices != "",
+		reason == TooManyEndpoints && (before == nil || before.Reason != now.Reason): // a new count is no news
+		return []Event{{Object: c.Key, Warning: true, Reason: reason, Message: now.Message}}
+	}
+	return nil
 }
 
 // edges are the channels that got their first backends, and those that lost their last.

@@ -46,6 +46,8 @@ type ObservedChannel struct {
 	Backends Backing
 	// RefusedSlices are the API server's words about a slice of the channel's backends that it refuses; empty if it refuses none.
 	RefusedSlices string
+	// Excess says how a limit of muxes on gateways cuts the channel's endpoints; empty if none does.
+	Excess string
 }
 
 // Backing is whether a channel has backends that the mux can reach.

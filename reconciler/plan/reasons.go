@@ -24,6 +24,8 @@ const (
 	FamilyMismatch validation.Reason = "FamilyMismatch"
 	// BackendsPending is a channel whose backends are ready, but aren't on the mux.
 	BackendsPending validation.Reason = "BackendsPending"
+	// TooManyEndpoints is a channel with more endpoints than its ports on a mux on gateways may have. The others are used.
+	TooManyEndpoints validation.Reason = "TooManyEndpoints"
 	// BackendsRefused is a channel with an EndpointSlice for the mux that the API server doesn't take.
 	BackendsRefused validation.Reason = "BackendsRefused"
 

@@ -73,8 +73,10 @@ type worldDoc struct {
 	Backends map[string]string `json:"backends"` // backed, unbacked, otherFamily, notCarried
 	// RefusedSlices are the API server's words about a channel's slices; an empty text ends the refusal.
 	RefusedSlices map[string]string `json:"refusedSlices"`
-	Records       map[string]string `json:"records"` // the channels that our slices carry, by port name on the mux
-	Restart       bool              `json:"restart"` // the process loses its memory
+	// Excess says how a limit cuts a channel's endpoints; an empty text ends that.
+	Excess  map[string]string `json:"excess"`
+	Records map[string]string `json:"records"` // the channels that our slices carry, by port name on the mux
+	Restart bool              `json:"restart"` // the process loses its memory
 	// UnreadGateways is true until the process has read the Gateways after it started.
 	UnreadGateways *bool `json:"unreadGateways"`
 	// Leads is how long another process may still believe that it leads, because this process has just become the leader.
@@ -222,6 +224,9 @@ func (c *cluster) enactWorld(t testing.TB, w worldDoc) {
 	}
 	for name, words := range w.RefusedSlices {
 		c.refusedBy[keyOf(t, name)] = words
+	}
+	for name, words := range w.Excess {
+		c.excess[keyOf(t, name)] = words
 	}
 	for name, channel := range w.Records {
 		c.records[name] = keyOf(t, channel)

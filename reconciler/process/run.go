@@ -190,7 +190,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, language validati
 	line := mux.New(mux.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
-		Sources: backends.SourcesOf(gateways.ofBackends()), Claimants: gateways.ofMuxes(), OnMux: backends.OnMux, Backing: reports.Of,
+		Sources: backends.SourcesOf(gateways.ofBackends()), Claimants: gateways.ofMuxes(), OnMux: backends.OnMux, Backing: reports.Of, Excess: reports.Excess,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
 		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now, RebuildFrom: t.mayRebuildFrom,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,

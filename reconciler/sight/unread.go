@@ -66,7 +66,7 @@ func backingSaid(keys validation.Keys, c *plan.ObservedChannel) plan.Backing {
 		return plan.Unknown
 	}
 	switch validation.Reason(said.Reason) {
-	case plan.HasBackends:
+	case plan.HasBackends, plan.TooManyEndpoints:
 		return plan.Backed
 	case plan.NoBackends:
 		return plan.Unbacked

@@ -18,6 +18,10 @@ func Decide(v View) Decision {
 		return d
 	}
 	wanted := v.wanted()
+	d.Excess = v.limit(wanted)
+	for _, demand := range demands(maps.Values(wanted)) {
+		d.Shared += demand.shared(MaxEndpoints)
+	}
 	d.write(&v, wanted)
 	d.remove(&v, wanted)
 	slices.SortStableFunc(d.Steps, func(a, b Step) int {

@@ -22,6 +22,8 @@ type View struct {
 	ClaimsKnown bool
 	// Ports are the ports of the channel's Service.
 	Ports []corev1.ServicePort
+	// Room is how many shared endpoints the channel may have on a mux on gateways: those that other channels don't have.
+	Room int
 	// Settings are the settings of the channel that gateways honour.
 	Settings Settings
 	// Sources are the EndpointSlices of the channel's Service.
@@ -69,6 +71,9 @@ type Decision struct {
 	Taken map[types.NamespacedName]string
 	// Carried counts the endpoints that the mux has for the channel after the steps, ready or not.
 	Carried int
+	// Shared counts the shared endpoints among them, once for each port. Excess is nil if no limit cut the channel's endpoints.
+	Shared int
+	Excess *Excess
 }
 
 // Empty is true if there is nothing to write.

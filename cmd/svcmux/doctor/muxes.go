@@ -103,6 +103,7 @@ func (e *examination) backends(s *sight.Sight) {
 	}{
 		{plan.BackendsRefused, Failure, "with an EndpointSlice that the API server refuses"},
 		{plan.BackendsPending, Warning, "with ready backends that aren't on the mux yet"},
+		{plan.TooManyEndpoints, Warning, "with more endpoints than a port on gateways may have"},
 		{plan.FamilyMismatch, Warning, "whose backends have addresses of another family"},
 	} {
 		if n := count[bad.reason]; n > 0 {
