@@ -71,3 +71,33 @@ func TestDatagramDoesNotGoRoundBetweenTwoPools(t *testing.T) {
 		}
 	}
 }
+
+// A Service's node port can lead to a mux's address, and no gateway can tell. Each gateway forwards packets, so the TTL ends the loop.
+func TestLoopOverNodePortsEndsWithTheTTL(t *testing.T) {
+	t.Parallel()
+	s := newSegment(t)
+	s.backends.Forward()
+	s.backends.Run("ip", "route", "add", "10.9.1.0/24", "via", "10.9.2.1")
+	s.backends.Run("nft", "table ip kube-proxy { chain nodeports { type nat hook prerouting priority -100; udp dport 30053 dnat to 10.9.1.101:53; "+
+		"udp dport 30054 dnat to 10.9.1.100:53; }; chain postrouting { type nat hook postrouting priority 100; ct status dnat masquerade; }; }")
+	for name, gateway := range map[string]*nettest.Namespace{"a": s.a, "b": s.b} {
+		config := s.config(name)
+		config.Group = "lb/pool-" + name
+		k := start(t, gateway, config)
+		mux, routerID, port := "10.9.1.100", "7", int32(30053)
+		if name == "b" {
+			mux, routerID, port = "10.9.1.101", "8", 30054
+		}
+		k.post(newsOfPool(name, routerID, mux, "10.9.2.11", port))
+		eventually(t, "gateway "+name+" carries its mux", func() bool { return has(gateway, mux) && len(k.programmed()) == 1 })
+	}
+	count := func() int { return connections(t, s.a) + connections(t, s.b) + connections(t, s.backends) }
+	before := count()
+	_, _, _ = s.client.AskUDPWithin(300*time.Millisecond, mux4(), 53)
+	made := count() - before
+	time.Sleep(300 * time.Millisecond)
+	t.Logf("one datagram made %d entries of connection tracking", made)
+	if later := count() - before - made; made > 300 || later > 10 {
+		t.Errorf("the loop goes on: %d entries, and then %d more", made, later)
+	}
+}
