@@ -14,7 +14,7 @@ import (
 const (
 	MaxSlotsOfPort    = 1 << 10
 	MaxSlotsOfMux     = 1 << 16
-	MaxSlotsOfMachine = 1 << 18
+	MaxSlotsOfMachine = 1 << 17
 )
 
 // draft is a service whose slots aren't chosen yet.

@@ -106,15 +106,15 @@ func TestSlotsOfAllMuxesAreDividedFairly(t *testing.T) {
 	total := 0
 	for i := range 9 {
 		_, all := slotsOf(d, fmt.Sprint("worst-", i))
-		if total += all; all < 25_000 {
+		if total += all; all < 13_000 {
 			t.Errorf("mux %d has %d slots", i, all)
 		}
 	}
-	if _, all := slotsOf(d, "small"); all != 10_000 || total+all > 262_144 {
+	if _, all := slotsOf(d, "small"); all != 10_000 || total+all > 131_072 {
 		t.Errorf("the small mux has %d slots, the others have %d", all, total)
 	}
 	if !slices.ContainsFunc(d.Refusals, func(r want.Refusal) bool {
-		return r.Mux.Name == "worst-8" && strings.Contains(r.Message, "all muxes of a pool may have 262144 together")
+		return r.Mux.Name == "worst-8" && strings.Contains(r.Message, "all muxes of a pool may have 131072 together")
 	}) {
 		t.Errorf("refusals: %+v", d.Refusals[:min(3, len(d.Refusals))])
 	}
