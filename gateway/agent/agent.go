@@ -83,6 +83,9 @@ const (
 	livenessAfter = time.Minute
 )
 
+// GCPercent is GOGC of an agent's process. An agent rests most of the time, so it spends processor time to need less memory.
+const GCPercent = 50
+
 // Agent runs one gateway.
 type Agent struct {
 	Config

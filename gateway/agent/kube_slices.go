@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"maps"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +38,8 @@ type sliceList struct {
 	kept  map[types.NamespacedName]*discoveryv1.EndpointSlice
 	// strangers are slices that look like ours, with the UID of their owner, which isn't a known mux of the pool.
 	strangers map[types.NamespacedName]types.UID
+	// last is the last kept slice of each mux. Most slices of a mux have equal labels, annotations and owners, and share them.
+	last map[types.NamespacedName]*discoveryv1.EndpointSlice
 }
 
 // run watches until the context ends.
@@ -62,7 +66,8 @@ func (w *sliceWatch) run(ctx context.Context) {
 // read starts an informer. Once it has the whole list, that replaces the former list. The returned function ends the informer.
 func (w *sliceWatch) read(ctx context.Context) (context.CancelFunc, error) {
 	ctx, stop := context.WithCancel(ctx)
-	next := &sliceList{w, map[types.NamespacedName]*discoveryv1.EndpointSlice{}, map[types.NamespacedName]types.UID{}}
+	next := &sliceList{w, map[types.NamespacedName]*discoveryv1.EndpointSlice{}, map[types.NamespacedName]types.UID{},
+		map[types.NamespacedName]*discoveryv1.EndpointSlice{}}
 	k := w.source
 	i := informer(k.client.DiscoveryV1().RESTClient(), "endpointslices", w.namespace, &discoveryv1.EndpointSlice{}, func(o *metav1.ListOptions) {
 		o.LabelSelector = labels.Set{discoveryv1.LabelManagedBy: muxslices.ManagedBy(k.Language.Keys())}.String()
@@ -142,12 +147,33 @@ func (l *sliceList) trim(object any) (any, error) {
 	for _, p := range slice.Ports {
 		kept.Ports = append(kept.Ports, discoveryv1.EndpointPort{Name: p.Name, Protocol: p.Protocol, Port: p.Port})
 	}
+	kept.Endpoints = make([]discoveryv1.Endpoint, 0, len(slice.Endpoints))
 	for i := range slice.Endpoints {
 		if e, used := k.trimEndpoint(&slice.Endpoints[i]); used {
 			kept.Endpoints = append(kept.Endpoints, e)
 		}
 	}
+	l.share(mux, kept)
 	return kept, nil
+}
+
+// share lets a slice have the same maps as the last slice of its mux where they are equal.
+func (l *sliceList) share(mux types.NamespacedName, kept *discoveryv1.EndpointSlice) {
+	l.watch.source.mu.Lock()
+	defer l.watch.source.mu.Unlock()
+	if last := l.last[mux]; last != nil {
+		if maps.Equal(last.Labels, kept.Labels) {
+			kept.Labels = last.Labels
+		}
+		if maps.Equal(last.Annotations, kept.Annotations) {
+			kept.Annotations = last.Annotations
+		}
+		if reflect.DeepEqual(last.OwnerReferences, kept.OwnerReferences) {
+			kept.OwnerReferences = last.OwnerReferences
+		}
+	}
+	l.last[mux] = &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Labels: kept.Labels, Annotations: kept.Annotations,
+		OwnerReferences: kept.OwnerReferences}}
 }
 
 // trimEndpoint keeps what is used of an endpoint. It returns false for an endpoint that gets no connections.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -55,6 +56,7 @@ type seats interface {
 // Run runs an agent until the context ends. It begins once no other agent works on this machine. At the end it hands over the seats that
 // other gateways can take. The tables stay in the kernel for the next version, unless Goodbye is set.
 func Run(ctx context.Context, o Options, version string, to io.Writer) error {
+	debug.SetGCPercent(agent.GCPercent)
 	log := logs.New(o.level(), to)
 	ctx = klog.NewContext(ctx, zapr.NewLogger(log))
 	alone, err := awaitLock(ctx, &o, log.Sugar())
