@@ -9,13 +9,13 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// Limits of a mux on gateways, for each address family: each endpoint of each port is an element in the kernels of all gateways, and the
-// channels of a mux share these kernels.
+// Limits of a mux on gateways: each endpoint of each port is an element in the kernels of all gateways, and the channels of a mux share these
+// kernels.
 const (
-	// MaxEndpoints is how many endpoints a port may have.
+	// MaxEndpoints is how many endpoints of an address family a port may have.
 	MaxEndpoints = 1024
-	// FreeEndpoints is how many endpoints each port may have, whatever other channels have. Endpoints beyond them are shared: they count once for
-	// each port.
+	// FreeEndpoints is how many endpoints of a family each port may have, whatever other channels have. Endpoints beyond them are shared: they
+	// count once for each port.
 	FreeEndpoints = 3
 	// MaxShared is how many shared endpoints all channels of a mux may have, and MaxSharedOfNamespace how many those of one namespace may have: so
 	// one namespace takes nothing from the others.
