@@ -3,6 +3,8 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,12 +43,12 @@ func manyPorts(b *testing.B, ports int) agent.News {
 	for i := range ports {
 		name, number, protocol := fmt.Sprint("p", i), int32(8080), corev1.ProtocolTCP
 		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: name, Port: int32(i + 1), Protocol: protocol})
-		n.Slices.Items = append(n.Slices.Items, &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
+		n.Slices.Items = append(n.Slices.Items, want.ReadSlice(&discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
 			ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "s" + name, Labels: map[string]string{discoveryv1.LabelServiceName: "m"},
 				Annotations:     map[string]string{validation.DefaultPrefix + "/managed": "true", validation.DefaultPrefix + "/source-ranges": ""},
 				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "m", UID: "m"}}},
 			Ports:     []discoveryv1.EndpointPort{{Name: &name, Port: &number, Protocol: &protocol}},
-			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}}, {Addresses: []string{"10.1.0.2"}}, {Addresses: []string{"10.1.0.3"}}}})
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}}, {Addresses: []string{"10.1.0.2"}}, {Addresses: []string{"10.1.0.3"}}}}))
 	}
 	return n
 }
@@ -72,10 +74,11 @@ func BenchmarkOneSliceChanges(b *testing.B) {
 			b.ResetTimer()
 			for i := range b.N {
 				next := news
-				next.Slices.Items = append([]*discoveryv1.EndpointSlice(nil), news.Slices.Items...)
-				changed := next.Slices.Items[0].DeepCopy()
-				changed.Endpoints[0].Addresses = []string{fmt.Sprintf("10.2.%d.%d", i/250%250, 1+i%250)}
-				next.Slices.Items[0] = changed
+				next.Slices.Items = slices.Clone(news.Slices.Items)
+				changed := *next.Slices.Items[0]
+				changed.Endpoints = slices.Clone(changed.Endpoints)
+				changed.Endpoints[0].Address = netip.AddrFrom4([4]byte{10, 2, byte(i / 250 % 250), byte(1 + i%250)})
+				next.Slices.Items[0] = &changed
 				board.Post(next)
 				<-kernel.applied
 			}

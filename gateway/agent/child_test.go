@@ -93,7 +93,10 @@ func (n *newsText) news() agent.News {
 		news.ClaimsFault = err.Error()
 	}
 	news.Muxes = want.List[*corev1.Service]{Items: n.Muxes, IsRead: !n.Missing}
-	news.Slices = want.List[*discoveryv1.EndpointSlice]{Items: n.Slices, IsRead: !n.Missing}
+	news.Slices.IsRead = !n.Missing
+	for _, slice := range n.Slices {
+		news.Slices.Items = append(news.Slices.Items, want.ReadSlice(slice))
+	}
 	return news
 }
 

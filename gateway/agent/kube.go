@@ -34,8 +34,6 @@ type Watched struct {
 	// Namespace has the pool's claims.
 	Namespace string
 	Pool      string
-	// Node is the cluster's Node that this machine is; empty for a machine beside the cluster.
-	Node string
 	// MuxNamespaces are the namespaces of muxes; all if it is empty.
 	MuxNamespaces []string
 }

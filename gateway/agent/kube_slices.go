@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
@@ -35,11 +36,11 @@ type sliceWatch struct {
 // sliceList has the slices that one informer has brought.
 type sliceList struct {
 	watch *sliceWatch
-	kept  map[types.NamespacedName]*discoveryv1.EndpointSlice
+	kept  map[types.NamespacedName]*want.Slice
 	// strangers are slices that look like ours, with the UID of their owner, which isn't a known mux of the pool.
 	strangers map[types.NamespacedName]types.UID
 	// last is the last kept slice of each mux. Most slices of a mux have equal labels, annotations and owners, and share them.
-	last map[types.NamespacedName]*discoveryv1.EndpointSlice
+	last map[types.NamespacedName]*want.Slice
 }
 
 // run watches until the context ends.
@@ -66,8 +67,8 @@ func (w *sliceWatch) run(ctx context.Context) {
 // read starts an informer. Once it has the whole list, that replaces the former list. The returned function ends the informer.
 func (w *sliceWatch) read(ctx context.Context) (context.CancelFunc, error) {
 	ctx, stop := context.WithCancel(ctx)
-	next := &sliceList{w, map[types.NamespacedName]*discoveryv1.EndpointSlice{}, map[types.NamespacedName]types.UID{},
-		map[types.NamespacedName]*discoveryv1.EndpointSlice{}}
+	next := &sliceList{w, map[types.NamespacedName]*want.Slice{}, map[types.NamespacedName]types.UID{},
+		map[types.NamespacedName]*want.Slice{}}
 	k := w.source
 	i := informer(k.client.DiscoveryV1().RESTClient(), "endpointslices", w.namespace, &discoveryv1.EndpointSlice{}, func(o *metav1.ListOptions) {
 		o.LabelSelector = labels.Set{discoveryv1.LabelManagedBy: muxslices.ManagedBy(k.Language.Keys())}.String()
@@ -111,8 +112,6 @@ func (k *KubeSource) owns(mux types.NamespacedName, owner types.UID) bool {
 	return svc != nil && svc.UID == owner && k.poolOf(svc) == k.Pool
 }
 
-var yes, no = true, false
-
 // trim keeps what is used of a slice that a mux of this pool owns. Of other slices it keeps the name, and the owner if the slice looks like ours.
 // A trimmed slice stays as it is.
 func (l *sliceList) trim(object any) (any, error) {
@@ -140,25 +139,21 @@ func (l *sliceList) trim(object any) (any, error) {
 		}
 		return stranger, nil
 	}
-	kept := &discoveryv1.EndpointSlice{ObjectMeta: nameOf(slice).ObjectMeta, AddressType: slice.AddressType}
+	kept := want.ReadSlice(slice)
+	kept.ObjectMeta = nameOf(slice).ObjectMeta
 	kept.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: mux.Name, UID: owner.UID}}
 	kept.Labels = picked(slice.Labels, discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy)
 	kept.Annotations = picked(slice.Annotations, keys.Managed, keys.Mux, keys.SourceRanges, keys.Weight, keys.SessionAffinity, keys.TrafficPolicy)
-	for _, p := range slice.Ports {
-		kept.Ports = append(kept.Ports, discoveryv1.EndpointPort{Name: p.Name, Protocol: p.Protocol, Port: p.Port})
-	}
-	kept.Endpoints = make([]discoveryv1.Endpoint, 0, len(slice.Endpoints))
-	for i := range slice.Endpoints {
-		if e, used := k.trimEndpoint(&slice.Endpoints[i]); used {
-			kept.Endpoints = append(kept.Endpoints, e)
-		}
+	kept.Ports = make([]discoveryv1.EndpointPort, len(slice.Ports))
+	for i, p := range slice.Ports {
+		kept.Ports[i] = discoveryv1.EndpointPort{Name: p.Name, Protocol: p.Protocol, Port: p.Port}
 	}
 	l.share(mux, kept)
 	return kept, nil
 }
 
 // share lets a slice have the same maps as the last slice of its mux where they are equal.
-func (l *sliceList) share(mux types.NamespacedName, kept *discoveryv1.EndpointSlice) {
+func (l *sliceList) share(mux types.NamespacedName, kept *want.Slice) {
 	l.watch.source.mu.Lock()
 	defer l.watch.source.mu.Unlock()
 	if last := l.last[mux]; last != nil {
@@ -172,27 +167,8 @@ func (l *sliceList) share(mux types.NamespacedName, kept *discoveryv1.EndpointSl
 			kept.OwnerReferences = last.OwnerReferences
 		}
 	}
-	l.last[mux] = &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Labels: kept.Labels, Annotations: kept.Annotations,
+	l.last[mux] = &want.Slice{ObjectMeta: metav1.ObjectMeta{Labels: kept.Labels, Annotations: kept.Annotations,
 		OwnerReferences: kept.OwnerReferences}}
-}
-
-// trimEndpoint keeps what is used of an endpoint. It returns false for an endpoint that gets no connections.
-func (k *KubeSource) trimEndpoint(e *discoveryv1.Endpoint) (discoveryv1.Endpoint, bool) {
-	if len(e.Addresses) == 0 {
-		return discoveryv1.Endpoint{}, false
-	}
-	kept := discoveryv1.Endpoint{Addresses: e.Addresses[:1:1]}
-	switch c := &e.Conditions; {
-	case c.Ready == nil || *c.Ready:
-	case c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating:
-		kept.Conditions = discoveryv1.EndpointConditions{Ready: &no, Serving: &yes, Terminating: &yes}
-	default:
-		return discoveryv1.Endpoint{}, false
-	}
-	if e.NodeName != nil && *e.NodeName == k.Node {
-		kept.NodeName = &k.Node
-	}
-	return kept, true
 }
 
 func picked(from map[string]string, keys ...string) map[string]string {
@@ -219,7 +195,7 @@ func (l *sliceList) change(old, now metav1.Object) bool {
 	_, was := l.kept[key]
 	delete(l.kept, key)
 	delete(l.strangers, key)
-	slice, is := now.(*discoveryv1.EndpointSlice)
+	slice, is := now.(*want.Slice)
 	if is {
 		l.kept[key] = slice
 	} else if now != nil && len(now.GetOwnerReferences()) > 0 {

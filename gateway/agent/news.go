@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/claims"
@@ -22,7 +21,7 @@ type News struct {
 	// ClaimsFault says why the newest ConfigMap can't be used. Claims are then those of the last ConfigMap that could be used.
 	ClaimsFault string
 	Muxes       want.List[*corev1.Service]
-	Slices      want.List[*discoveryv1.EndpointSlice]
+	Slices      want.List[*want.Slice]
 }
 
 // Source has the latest news.

@@ -104,7 +104,7 @@ func (s *server) program(name, pool string) {
 		a.claims = c
 	}
 	s.decide(a, &want.World{Muxes: want.List[*corev1.Service]{Items: s.listServices(), IsRead: true},
-		Slices: want.List[*discoveryv1.EndpointSlice]{Items: s.listSlices(), IsRead: true}})
+		Slices: want.List[*want.Slice]{Items: s.listSlices(), IsRead: true}})
 }
 
 // deafen has a gateway restart while no API server answers.
@@ -118,8 +118,8 @@ func (s *server) deafen(name string) {
 }
 
 // listSlices has one slice with two backends for each mux.
-func (s *server) listSlices() []*discoveryv1.EndpointSlice {
-	var list []*discoveryv1.EndpointSlice
+func (s *server) listSlices() []*want.Slice {
+	var list []*want.Slice
 	for _, svc := range s.listServices() {
 		slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, ObjectMeta: metav1.ObjectMeta{Namespace: svc.Namespace, Name: svc.Name,
 			Labels:          map[string]string{discoveryv1.LabelServiceName: svc.Name},
@@ -128,7 +128,7 @@ func (s *server) listSlices() []*discoveryv1.EndpointSlice {
 		name, protocol, port := "http", corev1.ProtocolTCP, int32(8080)
 		slice.Ports = []discoveryv1.EndpointPort{{Name: &name, Protocol: &protocol, Port: &port}}
 		slice.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}}, {Addresses: []string{"10.1.0.2"}}}
-		list = append(list, slice)
+		list = append(list, want.ReadSlice(slice))
 	}
 	return list
 }

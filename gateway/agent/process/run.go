@@ -104,7 +104,7 @@ func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 	}
 	p := &parts{options: o, log: log, metrics: agent.NewMetrics()}
 	p.metrics.CountTraffic(func() ([]table.Count, error) { return table.Counts(0) })
-	watched := agent.Watched{Language: language, Node: o.Node, Namespace: o.Namespace, Pool: o.Pool, MuxNamespaces: flags.List(o.MuxNamespaces)}
+	watched := agent.Watched{Language: language, Namespace: o.Namespace, Pool: o.Pool, MuxNamespaces: flags.List(o.MuxNamespaces)}
 	if p.source, err = agent.NewKubeSource(client, watched, log); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/gateway/pool/static"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -23,17 +22,17 @@ type slicePort struct {
 }
 
 // sliceIndex has our slices by mux and port.
-type sliceIndex map[types.NamespacedName]map[slicePort][]*discoveryv1.EndpointSlice
+type sliceIndex map[types.NamespacedName]map[slicePort][]*Slice
 
-func indexSlices(keys validation.Keys, list []*discoveryv1.EndpointSlice) sliceIndex {
+func indexSlices(keys validation.Keys, list []*Slice) sliceIndex {
 	index := sliceIndex{}
 	for _, slice := range list {
-		if !muxslices.IsOurSlice(keys, slice) {
+		mux, isOurs := slice.mux(keys)
+		if !isOurs {
 			continue
 		}
-		mux := muxslices.MuxOfSlice(keys, slice)
 		if index[mux] == nil {
-			index[mux] = map[slicePort][]*discoveryv1.EndpointSlice{}
+			index[mux] = map[slicePort][]*Slice{}
 		}
 		for _, port := range slice.Ports {
 			if key, usable := keyOf(port, slice.AddressType); usable {
@@ -57,9 +56,9 @@ func keyOf(port discoveryv1.EndpointPort, family discoveryv1.AddressType) (slice
 
 // of returns the slices of a mux's port. The mux must own them: an owner must be in the slice's namespace, so a user without rights there
 // can't forge such a slice.
-func (i sliceIndex) of(mux *corev1.Service, key slicePort) []*discoveryv1.EndpointSlice {
+func (i sliceIndex) of(mux *corev1.Service, key slicePort) []*Slice {
 	all := i[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}][key]
-	forged := func(s *discoveryv1.EndpointSlice) bool { return !slices.Contains(muxslices.OwnersOfSlice(s), mux.UID) }
+	forged := func(s *Slice) bool { return !slices.Contains(s.owners(), mux.UID) }
 	if !slices.ContainsFunc(all, forged) {
 		return all
 	}
@@ -70,7 +69,7 @@ func (i sliceIndex) of(mux *corev1.Service, key slicePort) []*discoveryv1.Endpoi
 type candidate struct {
 	Backend
 	isNear bool // on this gateway's node
-	weight weight
+	weight *weight
 }
 
 // content is what is used of a slice. It is read once, although each port of the slice needs it.
@@ -86,46 +85,42 @@ type content struct {
 	bad map[string]string
 }
 
-func (d *deciding) contentOf(slice *discoveryv1.EndpointSlice) *content {
+func (d *deciding) contentOf(slice *Slice) *content {
 	if c := d.contents[slice]; c != nil {
 		return c
 	}
 	c := &content{weight: weightOf(d.Keys, slice)}
 	c.set, c.settingsErr = readSettings(d.Keys, slice)
-	for i := range slice.Endpoints {
-		endpoint := &slice.Endpoints[i]
-		to, count := c.of(&endpoint.Conditions)
-		if to == nil || len(endpoint.Addresses) == 0 {
-			continue
+	for _, endpoint := range slice.Endpoints {
+		to, count := &c.ready, &c.allReady
+		if endpoint.IsDraining {
+			to, count = &c.draining, &c.allDraining
 		}
 		*count++
-		address, why := d.backendAddress(slice.AddressType, endpoint.Addresses[0])
-		if why == "" && d.isOnGateway(endpoint, address) {
+		why := d.badBackend(endpoint.Address)
+		if why == "" && d.isOnGateway(endpoint) {
 			why = onGateway
 		}
+		if why == "" && (slice.AddressType == discoveryv1.AddressTypeIPv4) != endpoint.Address.Is4() {
+			why = "it isn't of its slice's address type"
+		}
 		if why == "" {
-			*to = append(*to, candidate{Backend{Address: address}, d.isNear(endpoint), c.weight})
+			*to = append(*to, candidate{Backend{Address: endpoint.Address}, d.isNear(endpoint), &c.weight})
 			continue
 		}
 		if c.bad == nil {
 			c.bad = map[string]string{}
 		}
-		if before, there := c.bad[why]; !there || endpoint.Addresses[0] < before {
-			c.bad[why] = endpoint.Addresses[0]
+		text := slice.Unreadable
+		if endpoint.Address.IsValid() {
+			text = endpoint.Address.String()
+		}
+		if before, there := c.bad[why]; !there || text < before {
+			c.bad[why] = text
 		}
 	}
 	d.contents[slice] = c
 	return c
-}
-
-// backendAddress returns an endpoint's address, and why no packet may go there; "" if packets may.
-func (d *deciding) backendAddress(family discoveryv1.AddressType, text string) (netip.Addr, string) {
-	address, _ := netip.ParseAddr(text)
-	why := d.badBackend(address)
-	if why == "" && (family == discoveryv1.AddressTypeIPv4) != address.Is4() {
-		why = "it isn't of its slice's address type"
-	}
-	return address, why
 }
 
 // slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or else draining ones.
@@ -168,11 +163,6 @@ func withPort(to, from []candidate, number uint16) []candidate {
 	return to
 }
 
-// isNear is true for an endpoint on this gateway's node.
-func (d *deciding) isNear(e *discoveryv1.Endpoint) bool {
-	return d.Settings.Node != "" && e.NodeName != nil && *e.NodeName == d.Settings.Node
-}
-
 // isDown returns a function that is true for backends that don't answer probes, as the claims say. Only TCP is probed.
 func (d *deciding) isDown(protocol corev1.Protocol) func(Backend) bool {
 	return func(b Backend) bool {
@@ -200,25 +190,13 @@ func compareBackends(a, b Backend) int {
 	return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Port, b.Port))
 }
 
-func numberOf(slice *discoveryv1.EndpointSlice, name string, protocol corev1.Protocol) uint16 {
+func numberOf(slice *Slice, name string, protocol corev1.Protocol) uint16 {
 	for _, port := range slice.Ports {
 		if key, usable := keyOf(port, slice.AddressType); usable && key.name == name && key.protocol == protocol {
 			return uint16(*port.Port)
 		}
 	}
 	return 0
-}
-
-// of returns the list that an endpoint belongs to, and its count; nil for an endpoint that gets no connections. Without the condition ready,
-// an endpoint is ready.
-func (c *content) of(is *discoveryv1.EndpointConditions) (*[]candidate, *int) {
-	switch {
-	case is.Ready == nil || *is.Ready:
-		return &c.ready, &c.allReady
-	case is.Serving != nil && *is.Serving && is.Terminating != nil && *is.Terminating:
-		return &c.draining, &c.allDraining
-	}
-	return nil, nil
 }
 
 // badBackend says why no packet may go to an address; nothing if it may.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -17,7 +16,7 @@ type deciding struct {
 	*World
 	muxes    map[types.NamespacedName]*corev1.Service
 	slices   sliceIndex
-	contents map[*discoveryv1.EndpointSlice]*content
+	contents map[*Slice]*content
 	carried  []carried
 	taken    map[netip.Addr]bool // addresses of claims and muxes: no backend may have one
 	backends map[Backend]bool    // those to probe
@@ -39,7 +38,7 @@ func Decide(w *World) Decision {
 		return Decision{Wanted: w.Before, Unread: unread}
 	}
 	d := deciding{World: w, muxes: map[types.NamespacedName]*corev1.Service{}, taken: map[netip.Addr]bool{}, backends: map[Backend]bool{},
-		contents: map[*discoveryv1.EndpointSlice]*content{}}
+		contents: map[*Slice]*content{}}
 	for _, mux := range w.Muxes.Items {
 		d.muxes[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}] = mux
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -21,7 +20,7 @@ const (
 type draft struct {
 	Service
 	port   validation.MuxRange
-	slices []*discoveryv1.EndpointSlice
+	slices []*Slice
 	local  bool
 	// demand is how many slots the service would have without limits. It is alike on all gateways: so it counts endpoints that this gateway
 	// refuses, too.
@@ -109,7 +108,7 @@ func (d *deciding) fill(drafts []draft) []Service {
 }
 
 // demand returns how many slots a port would have without limits.
-func (d *deciding) demand(list []*discoveryv1.EndpointSlice) int {
+func (d *deciding) demand(list []*Slice) int {
 	ready, draining, total := map[weight]int{}, 0, 0
 	for _, slice := range list {
 		c := d.contentOf(slice)

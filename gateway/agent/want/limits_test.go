@@ -41,7 +41,7 @@ func addMux(w *want.World, name string, ports, endpoints int) {
 		for i := first; i < min(first+100, endpoints); i++ {
 			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.%d.%d.%d", number, i/250, i%250)}})
 		}
-		w.Slices.Items = append(w.Slices.Items, slice)
+		w.Slices.Items = append(w.Slices.Items, want.ReadSlice(slice))
 	}
 	w.Muxes.Items = append(w.Muxes.Items, svc)
 }

@@ -25,7 +25,7 @@ func drawWorld(t *rapid.T, keys validation.Keys) *want.World {
 	a := netip.MustParseAddr
 	c := claims.Claims{Pool: "p", Seats: []claims.Seat{{RouterID: 7, Order: []string{"a", "b"}}},
 		Gateways: []claims.Gateway{{Name: "a", Addresses: []netip.Addr{a("10.0.0.1")}}, {Name: "b", Addresses: []netip.Addr{a("10.0.0.2")}}}}
-	w := &want.World{Keys: keys, Claims: &c, Muxes: want.List[*corev1.Service]{IsRead: true}, Slices: want.List[*discoveryv1.EndpointSlice]{IsRead: true},
+	w := &want.World{Keys: keys, Claims: &c, Muxes: want.List[*corev1.Service]{IsRead: true}, Slices: want.List[*want.Slice]{IsRead: true},
 		Settings: want.Settings{Gateway: "a", Own: []netip.Addr{a("10.0.0.1")}, Source: []netip.Addr{a("10.0.0.1")},
 			ReturnPath:      rapid.SampledFrom([]want.ReturnPath{want.ViaNode, want.ViaRouted, want.ViaGateway}).Draw(t, "path"),
 			BackendNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16")}}}
@@ -43,7 +43,7 @@ func drawWorld(t *rapid.T, keys validation.Keys) *want.World {
 	return w
 }
 
-func drawSlice(t *rapid.T, keys validation.Keys, svc *corev1.Service, port string) *discoveryv1.EndpointSlice {
+func drawSlice(t *rapid.T, keys validation.Keys, svc *corev1.Service, port string) *want.Slice {
 	number := rapid.Int32Range(8080, 8082).Draw(t, "target")
 	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, ObjectMeta: metav1.ObjectMeta{Namespace: "edge",
 		Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name},
@@ -57,7 +57,7 @@ func drawSlice(t *rapid.T, keys validation.Keys, svc *corev1.Service, port strin
 		node := map[string]string{"10.0.0.1": "a", "10.0.0.2": "b", "10.1.0.1": "a"}[address] // pods on the hosts' network, and one on the node of a
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}, NodeName: &node})
 	}
-	return slice
+	return want.ReadSlice(slice)
 }
 
 func TestBackendsAreNeverWhereNoneMayBe(t *testing.T) {
@@ -130,7 +130,7 @@ func TestMissingNewsLeavesTheTablesAsTheyWere(t *testing.T) {
 		case 1:
 			w.Muxes = want.List[*corev1.Service]{}
 		case 2:
-			w.Slices = want.List[*discoveryv1.EndpointSlice]{}
+			w.Slices = want.List[*want.Slice]{}
 		case 3:
 			w.Muxes.Items = nil
 		case 4:

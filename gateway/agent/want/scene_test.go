@@ -103,7 +103,7 @@ func (s *scene) world(t testing.TB) *want.World {
 		w.Muxes.Items = append(w.Muxes.Items, svc)
 	}
 	for i := range s.Slices {
-		w.Slices.Items = append(w.Slices.Items, s.slice(w.Keys, i))
+		w.Slices.Items = append(w.Slices.Items, want.ReadSlice(s.slice(w.Keys, i)))
 	}
 	if s.Before != nil {
 		w.Before = want.Decide(s.Before.world(t)).Wanted

@@ -45,7 +45,7 @@ func (d *deciding) service(c carried, port validation.MuxRange) draft {
 	if c.address.Is4() {
 		family = discoveryv1.AddressTypeIPv4
 	}
-	allowed, usable := everySource(), []*discoveryv1.EndpointSlice(nil)
+	allowed, usable := everySource(), []*Slice(nil)
 	for _, slice := range d.slices.of(c.service, slicePort{port.Name, s.Protocol, family}) {
 		content := d.contentOf(slice)
 		if err := content.settingsErr; err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -27,7 +26,7 @@ type badSettings struct {
 }
 
 // readSettings reads a slice's settings. A slice without source ranges isn't used: its channel may have restricted who may connect.
-func readSettings(keys validation.Keys, slice *discoveryv1.EndpointSlice) (settings, *badSettings) {
+func readSettings(keys validation.Keys, slice *Slice) (settings, *badSettings) {
 	text, there := slice.Annotations[keys.SourceRanges]
 	if !there {
 		return settings{}, &badSettings{NoSettings, fmt.Sprintf("slice %s has no annotation %s: the reconciler must be of a version with gateways",

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
-
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -16,7 +14,7 @@ type weight struct {
 }
 
 // weightOf reads the weight of a slice's endpoints. A bad weight counts as no weight.
-func weightOf(keys validation.Keys, slice *discoveryv1.EndpointSlice) weight {
+func weightOf(keys validation.Keys, slice *Slice) weight {
 	text, of, _ := strings.Cut(slice.Annotations[keys.Weight], " ")
 	share, err := strconv.Atoi(text)
 	if err != nil || share < 1 || share > maxWeight || of == "" {
@@ -38,11 +36,11 @@ const (
 func weighted(all []candidate, most int) []Backend {
 	slots, counts := make([]Backend, 0, len(all)), map[weight]int{}
 	for _, c := range all {
-		counts[c.weight]++
+		counts[*c.weight]++
 	}
 	each := slotsOfEach(counts, most)
 	for _, c := range all {
-		for range each[c.weight] {
+		for range each[*c.weight] {
 			slots = append(slots, c.Backend)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"testing"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/validation"
@@ -35,7 +34,7 @@ func TestSlotsAreSharedOutByWeight(t *testing.T) {
 					w = weight{fmt.Sprint("shop/", i), s.weight}
 				}
 				for b := range s.backends {
-					all = append(all, candidate{Backend: Backend{netip.AddrFrom4([4]byte{10, byte(i), 0, byte(b)}), 80}, weight: w})
+					all = append(all, candidate{Backend: Backend{netip.AddrFrom4([4]byte{10, byte(i), 0, byte(b)}), 80}, weight: &w})
 				}
 			}
 			slots := weighted(all, maxWeighted)
@@ -62,7 +61,7 @@ func TestBadWeightsCountAsNone(t *testing.T) {
 	}
 	keys := language.Keys()
 	for text, want := range map[string]weight{"3 shop/web": {"shop/web", 3}, "": {}, "3": {}, "-1 a": {}, "0 a": {}, "x a": {}, "9999999 a": {}} {
-		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{keys.Weight: text}}}
+		slice := &Slice{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{keys.Weight: text}}}
 		if got := weightOf(keys, slice); got != want {
 			t.Errorf("%q is %+v", text, got)
 		}

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/gateway/pool/static"
@@ -27,8 +26,8 @@ type World struct {
 	Pools []static.Range
 	// Muxes are the muxes of all pools in the mux namespaces.
 	Muxes List[*corev1.Service]
-	// Slices are the EndpointSlices in the mux namespaces.
-	Slices List[*discoveryv1.EndpointSlice]
+	// Slices are those of our EndpointSlices in the mux namespaces that have a mux.
+	Slices List[*Slice]
 	// Before is what the last decision wanted, also one before a restart; nil if that isn't known.
 	Before *Wanted
 }
