@@ -40,9 +40,9 @@ func TestAgentSaysThatItsLeaseMustBeMadeFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	core, logged := observer.New(zap.WarnLevel)
-	r := agent.NewRegistrar(noLeases{}, lease.Gateway{Name: "far-1", Pool: "far",
-		Facts: &lease.Facts{Capacity: 1, Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}}, language.Keys(), agent.NewMetrics(),
-		zap.New(core).Sugar())
+	facts := &lease.Facts{Capacity: 1, Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
+	r := agent.NewRegistrar(noLeases{}, lease.Gateway{Name: "far-1", Pool: "far", Facts: facts}, language.Keys(),
+		agent.NewMetrics(), zap.New(core).Sugar())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); r.Run(ctx) }()
@@ -51,7 +51,8 @@ func TestAgentSaysThatItsLeaseMustBeMadeFirst(t *testing.T) {
 	}
 	cancel()
 	<-done
-	const want = "there is no Lease svc-lb-mux-gateway-far-1, and this account may not create it: create it with the label svc-mux.nowake.ai/pool=far"
+	const want = "there is no Lease svc-lb-mux-gateway-far-1, and this account may not create it: " +
+		"create it with the label svc-mux.nowake.ai/pool=far"
 	if got, _ := logged.All()[0].ContextMap()["error"].(string); !strings.Contains(got, want) {
 		t.Errorf("the agent says %q", got)
 	}

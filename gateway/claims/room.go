@@ -16,7 +16,8 @@ const (
 	addressLength = len(`"",`)
 )
 
-// Length is how many bytes of MuxRoom the claims of muxes take. It counts a seat of three digits for each claim, and no release.
+// Length is how many bytes of MuxRoom the claims of muxes take. It counts a seat of three digits for each claim, and no
+// release.
 func (c *Claims) Length() int {
 	length := 0
 	for i := range c.Muxes {

@@ -19,7 +19,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
-// liar is the name of the stolen machine. A thief of a machine writes what they like into its Lease, and into no other one.
+// liar is the name of the stolen machine. A thief of a machine writes what they like into its Lease, and into no other
+// one.
 const liar = "gw-1"
 
 // lies are what a thief may write into the annotations of the Lease. Each changes one part of the truth.
@@ -33,7 +34,7 @@ func (s *server) lies() map[string]func(l *coordinationv1.Lease) {
 	}
 	quoted := func(list []string) string { return `"` + strings.Join(list, `","`) + `"` }
 	// Backends, free and taken addresses of the pool, and other gateways.
-	victims := []string{"10.1.0.1", "10.1.0.2", "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "10.0.0.48", "10.0.0.50"}
+	victims := strings.Fields("10.1.0.1 10.1.0.2 192.0.2.1 192.0.2.2 192.0.2.3 192.0.2.4 10.0.0.48 10.0.0.50")
 	return map[string]func(*coordinationv1.Lease){
 		"a backend fails, said often": report(`{"probes":{"settled":true,"failing":[` +
 			quoted(slices.Repeat([]string{"10.1.0.1:8080"}, 500)) + `]}}`),
@@ -44,10 +45,12 @@ func (s *server) lies() map[string]func(l *coordinationv1.Lease) {
 		"addresses of other things": facts(`{"capacity":1,"addresses":[` + quoted(victims) + `]}`),
 		"another zone":              facts(`{"capacity":1,"zone":"elsewhere","addresses":["10.0.0.49"]}`),
 		"holds each seat": func(l *coordinationv1.Lease) {
-			l.Annotations[keys.GatewayReport] = `{"holds":[7,8],"muxes":[` + s.everyMux(`"refused":[{"reason":"Refused","message":"no"}]`) + `]}`
+			l.Annotations[keys.GatewayReport] = `{"holds":[7,8],"muxes":[` +
+				s.everyMux(`"refused":[{"reason":"Refused","message":"no"}]`) + `]}`
 		},
 		"carries every address": func(l *coordinationv1.Lease) {
-			l.Annotations[keys.GatewayReport] = `{"muxes":[` + s.everyMux(`"programmed":["192.0.2.1","192.0.2.2","192.0.2.3","192.0.2.4"]`) + `]}`
+			l.Annotations[keys.GatewayReport] = `{"muxes":[` +
+				s.everyMux(`"programmed":["192.0.2.1","192.0.2.2","192.0.2.3","192.0.2.4"]`) + `]}`
 		},
 		"a Lease of a day": func(l *coordinationv1.Lease) {
 			seconds := int32(1 << 30)
@@ -104,8 +107,9 @@ func (s *server) others() others {
 	return o
 }
 
-// TestLiesOfOneMachineChangeNothingForOthers: all machines work, and one of them is stolen. Whatever its Lease says, the other machines
-// keep their tables and their places, and muxes keep their addresses. A new mux gets an address, and a new machine its place.
+// TestLiesOfOneMachineChangeNothingForOthers: all machines work, and one of them is stolen. Whatever its Lease says,
+// the other machines keep their tables and their places, and muxes keep their addresses. A new mux gets an address, and
+// a new machine its place.
 func TestLiesOfOneMachineChangeNothingForOthers(t *testing.T) {
 	language := newLanguage(t)
 	for _, name := range slices.Sorted(maps.Keys(newServer(language).lies())) {
@@ -172,8 +176,8 @@ func (s *server) live(t *testing.T, v *view, c *control.Controller, lie func(*co
 	}
 }
 
-// TestWordOfOneMachineIsEnoughToShowAnAddress: docs/security.md names this among the things that a stolen machine can do. A mux with the
-// annotation gateways: "2" needs the word of a second machine.
+// TestWordOfOneMachineIsEnoughToShowAnAddress: docs/security.md names this among the things that a stolen machine can
+// do. A mux with the annotation gateways: "2" needs the word of a second machine.
 func TestWordOfOneMachineIsEnoughToShowAnAddress(t *testing.T) {
 	s := newServer(newLanguage(t))
 	s.start("gw-0", "p")

@@ -123,7 +123,8 @@ func TestRightsOfGatewaysFollowMuxNamespaces(t *testing.T) {
 	}
 }
 
-// TestEachPoolHasAnAccount checks that agents read the claims of their own pool only. A policy limits their Leases by the account.
+// TestEachPoolHasAnAccount checks that agents read the claims of their own pool only. A policy limits their Leases by
+// the account.
 func TestEachPoolHasAnAccount(t *testing.T) {
 	objects := render(t, pools)
 	for _, set := range all[*appsv1.DaemonSet](objects) {

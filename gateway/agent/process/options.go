@@ -97,7 +97,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text(&o.Labels, "labels", "`labels` of this gateway's Lease, such as rack=a,size=large: pools select gateways by them")
 	text(&o.Node, "node", "`name` of the cluster's Node that this machine is; empty for a machine beside the cluster (NODE_NAME)")
 	text(&o.Zone, "zone", "`name` of the failure domain")
-	set.IntVar(&o.Capacity, "capacity", o.Capacity, "share of the load relative to other gateways, at most the pool's maxCapacity; with 0 this gateway takes no seat")
+	set.IntVar(&o.Capacity, "capacity", o.Capacity, "share of the load relative to other gateways, "+
+		"at most the pool's maxCapacity; with 0 this gateway takes no seat")
 	text(&o.ReturnPath, "return-path", "how replies find the gateway: node, routed or gateway")
 	text(&o.Announce, "announce", "how packets find the gateway: vrrp; keepalived, which must run on this machine; or none where routes of the "+
 		"network bring them")

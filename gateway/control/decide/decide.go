@@ -28,7 +28,8 @@ type deciding struct {
 	// targets are the addresses that each mux shall have. refusals are the conditions of muxes whose request is refused.
 	targets  map[types.NamespacedName][]netip.Addr
 	refusals map[types.NamespacedName]Condition
-	// inNamespace counts the claims of each namespace, and length is the length of all claims, with those that this pass adds.
+	// inNamespace counts the claims of each namespace, and length is the length of all claims, with those that this
+	// pass adds.
 	inNamespace map[string]int
 	length      int
 	// moving are muxes whose claim changes once their status doesn't show the former addresses any more.

@@ -9,11 +9,11 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
-// down returns the backends that fail, as more than half of the live gateways report. Each live gateway has one voice about a backend. A
-// gateway without a report, or whose probes aren't settled, says what the list says already: an agent that restarts must first probe each
-// backend some times. A gateway that doesn't probe says that no backend fails. While no gateway is live, the list stays as it was. In a pool
-// without probes it is empty, whatever gateways report. All gateways choose backends by this one list, so a connection gets the same backend
-// on each of them.
+// down returns the backends that fail, as more than half of the live gateways report. Each live gateway has one voice
+// about a backend. A gateway without a report, or whose probes aren't settled, says what the list says already: an
+// agent that restarts must first probe each backend some times. A gateway that doesn't probe says that no backend
+// fails. While no gateway is live, the list stays as it was. In a pool without probes it is empty, whatever gateways
+// report. All gateways choose backends by this one list, so a connection gets the same backend on each of them.
 func (d *deciding) down() []netip.AddrPort {
 	if !d.Pool.ProbesBackends {
 		return nil

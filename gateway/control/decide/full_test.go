@@ -28,7 +28,8 @@ type fullPool struct {
 
 func newFullPool(t testing.TB, more string) *fullPool {
 	t.Helper()
-	pools, err := config.Parse([]byte("pools: [{name: p, addresses: ['2001:db8::/64'], announce: none, releaseGrace: 60s" + more + "}]"))
+	const pool = "name: p, addresses: ['2001:db8::/64'], announce: none, releaseGrace: 60s"
+	pools, err := config.Parse([]byte("pools: [{" + pool + more + "}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,8 @@ func longest(prefix string, i int) string {
 func (f *fullPool) add(count, perNamespace int) {
 	f.Helper()
 	for i := range count {
-		s := sceneMux{Name: longest("mux", len(f.muxes)), UID: fmt.Sprintf("01234567-89ab-cdef-0123-%012d", len(f.muxes)), Age: count - i,
+		uid := fmt.Sprintf("01234567-89ab-cdef-0123-%012d", len(f.muxes))
+		s := sceneMux{Name: longest("mux", len(f.muxes)), UID: uid, Age: count - i,
 			Families: []corev1.IPFamily{corev1.IPv6Protocol}}
 		svc := s.service(f)
 		svc.Namespace = longest("namespace", len(f.muxes)/perNamespace)
@@ -61,8 +63,9 @@ func (f *fullPool) pass() decide.Decision {
 	for i := range f.stored.Muxes {
 		deleted[f.stored.Muxes[i].Key] = f.stored.Muxes[i].UID
 	}
-	d := decide.Decide(&decide.World{Pool: f.pool, Stored: decide.Stored{Claims: &f.stored}, Muxes: f.muxes, IsLive: true, Now: f.now, Deleted: deleted,
-		Gateways: []decide.Gateway{{IsLive: true, Gateway: lease.Gateway{Name: "a", Pool: "p", Facts: &lease.Facts{Capacity: 1}, Report: &lease.Report{}}}}})
+	a := lease.Gateway{Name: "a", Pool: "p", Facts: &lease.Facts{Capacity: 1}, Report: &lease.Report{}}
+	d := decide.Decide(&decide.World{Pool: f.pool, Stored: decide.Stored{Claims: &f.stored}, Muxes: f.muxes, IsLive: true,
+		Now: f.now, Deleted: deleted, Gateways: []decide.Gateway{{IsLive: true, Gateway: a}}})
 	if d.Claims != nil {
 		f.store(*d.Claims)
 	}
@@ -108,7 +111,8 @@ func TestClaimsFullOfMuxesCanBeEmptied(t *testing.T) {
 	f.add(6000, 100)
 	d := f.pass()
 	got := reasons(&d)
-	if got[decide.ClaimsFull] == 0 || got[decide.Addressed] != len(f.stored.Muxes) || len(f.stored.Muxes)+got[decide.ClaimsFull] != 6000 {
+	if got[decide.ClaimsFull] == 0 || got[decide.Addressed] != len(f.stored.Muxes) ||
+		len(f.stored.Muxes)+got[decide.ClaimsFull] != 6000 {
 		t.Fatalf("%d claims, %v", len(f.stored.Muxes), got)
 	}
 	t.Logf("the claims have room for %d muxes with the longest names", len(f.stored.Muxes))
@@ -145,9 +149,13 @@ func TestNamespaceHasAsManyMuxesAsThePoolAllows(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 	for _, s := range d.Show {
-		if s.Addressed.Reason == decide.TooManyMuxes && (s.Addressed.Status != "False" || !strings.Contains(s.Addressed.Message, "allows 3") ||
-			!strings.Contains(s.Addressed.Message, s.Mux.Key.Namespace) || !strings.Contains(s.Addressed.Message, "muxesPerNamespace")) {
-			t.Errorf("%+v", s.Addressed)
+		if s.Addressed.Reason != decide.TooManyMuxes {
+			continue
+		}
+		for _, part := range []string{"allows 3", s.Mux.Key.Namespace, "muxesPerNamespace"} {
+			if s.Addressed.Status != "False" || !strings.Contains(s.Addressed.Message, part) {
+				t.Errorf("%+v lacks %q", s.Addressed, part)
+			}
 		}
 	}
 	f.pool.MuxesPerNamespace = 1
@@ -155,7 +163,8 @@ func TestNamespaceHasAsManyMuxesAsThePoolAllows(t *testing.T) {
 	if got := reasons(&d); len(f.stored.Muxes) != 5 || got[decide.TooManyMuxes] != 2 {
 		t.Errorf("a lower limit took an address: %d claims, %v", len(f.stored.Muxes), got)
 	}
-	// The address of a deleted mux is reserved for the grace, and counts until then. Otherwise create and delete would fill the claims.
+	// The address of a deleted mux is reserved for the grace, and counts until then. Otherwise create and delete would
+	// fill the claims.
 	f.pool.MuxesPerNamespace = 3
 	f.muxes = f.muxes[2:]
 	d = f.pass()

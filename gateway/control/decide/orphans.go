@@ -20,8 +20,8 @@ const graceOfAll = 10
 //	  ▲                 the mux is back                     │
 //	  └─────────────────────────────────────────────────────┘
 //
-// Each step needs a live list in the pass that takes it. At most claims.MaxReleased claims are in their grace at a time, and the others
-// wait: a released claim is longer, and the ConfigMap must have room for it.
+// Each step needs a live list in the pass that takes it. At most claims.MaxReleased claims are in their grace at a
+// time, and the others wait: a released claim is longer, and the ConfigMap must have room for it.
 func (d *deciding) orphans() {
 	missing, held := d.missing()
 	released := len(d.base.Muxes) - held

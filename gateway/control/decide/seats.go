@@ -10,8 +10,9 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/place"
 )
 
-// placeSeats decides which gateways can take which seat. The orders depend on the gateways' names, zones and capacities alone: a stale
-// Lease changes no order. A gateway's Lease says its zone and capacity, and the pool limits the capacity. VRRP notices a dead gateway long before its Lease is stale, and only VRRP knows for sure.
+// placeSeats decides which gateways can take which seat. The orders depend on the gateways' names, zones and capacities
+// alone: a stale Lease changes no order. A gateway's Lease says its zone and capacity, and the pool limits the
+// capacity. VRRP notices a dead gateway long before its Lease is stale, and only VRRP knows for sure.
 func (d *deciding) placeSeats() {
 	seats, gateways, ok := d.placed()
 	if !ok {
@@ -20,8 +21,8 @@ func (d *deciding) placeSeats() {
 	d.next.Seats, d.next.Gateways = seats, gateways
 }
 
-// placed returns the seats by the Leases. It returns false if the seats must stay: no live gateway would be left, or a gateway is only
-// missing from the cache.
+// placed returns the seats by the Leases. It returns false if the seats must stay: no live gateway would be left, or a
+// gateway is only missing from the cache.
 func (d *deciding) placed() ([]claims.Seat, []claims.Gateway, bool) {
 	var candidates []place.Gateway
 	var gateways []claims.Gateway
@@ -63,8 +64,8 @@ func (d *deciding) placed() ([]claims.Seat, []claims.Gateway, bool) {
 	return seats, gateways, true
 }
 
-// insert inserts the gateways whose facts can't be read into an order, at the places that they had. So a gateway can't keep others from
-// coming and going by facts that can't be read.
+// insert inserts the gateways whose facts can't be read into an order, at the places that they had. So a gateway can't
+// keep others from coming and going by facts that can't be read.
 func insert(order, before, unread []string) []string {
 	for at, name := range before {
 		if slices.Contains(unread, name) {

@@ -45,16 +45,16 @@ func (p *Pool) give(a netip.Addr, mux types.NamespacedName) {
 	}
 }
 
-// Reserve keeps an address from being handed out, unless a mux has it already. The holder is named in messages, such as "mux edge/web
-// of pool q".
+// Reserve keeps an address from being handed out, unless a mux has it already. The holder is named in messages, such as
+// "mux edge/web of pool q".
 func (p *Pool) Reserve(a netip.Addr, holder string) {
 	if _, taken := p.taken[a]; !taken {
 		p.taken[a] = holder
 	}
 }
 
-// Avoid hands an address out last, and to no mux that asks for it by name. The word of one machine must not make a pool full. The holder is
-// named in messages, such as "gateway a".
+// Avoid hands an address out last, and to no mux that asks for it by name. The word of one machine must not make a pool
+// full. The holder is named in messages, such as "gateway a".
 func (p *Pool) Avoid(a netip.Addr, holder string) {
 	if p.avoided[a] == "" {
 		p.avoided[a] = holder
@@ -115,7 +115,8 @@ func (p *Pool) Choose(request pool.Request) ([]netip.Addr, error) {
 	return addresses, nil
 }
 
-// choose returns the wanted address of a family, or the one that the mux has, or the lowest free one in range order. Avoided ones come last.
+// choose returns the wanted address of a family, or the one that the mux has, or the lowest free one in range order.
+// Avoided ones come last.
 func (p *Pool) choose(family corev1.IPFamily, request *pool.Request) (netip.Addr, error) {
 	for _, wanted := range request.Wanted {
 		if isOf(family, wanted) {

@@ -102,7 +102,8 @@ func TestAFullPoolRefusesUntilAnAddressIsReleased(t *testing.T) {
 	}
 }
 
-// TestAvoidedAddressIsHandedOutLast: a machine says which addresses are its own, and its word must not make the pool full.
+// TestAvoidedAddressIsHandedOutLast: a machine says which addresses are its own, and its word must not make the pool
+// full.
 func TestAvoidedAddressIsHandedOutLast(t *testing.T) {
 	p, ctx := newPool(t), context.Background()
 	p.Avoid(netip.MustParseAddr("192.0.2.1"), "gateway a")

@@ -32,7 +32,8 @@ func gatewayMuxAbuses() map[string]attempt {
 		"a mux of a Gateway with pods":   refused(gatewayMux("team", "spec: {", "spec: {selector: {app: bank}, "), "with a selector, external IPs"),
 		"a mux of a Gateway with an IP":  refused(gatewayMux("team", "spec: {", "spec: {externalIPs: [192.0.2.66], "), "with a selector, external IPs"),
 		"a mux of a Gateway with a port": refused(gatewayMux("team", "name: placeholder", "name: https"), "other ports than the placeholder"),
-		"the deletion of another mux":    {as: line, do: "DELETE /api/v1/namespaces/team/services/mux", want: "it makes and deletes muxes that a Gateway owns"},
+		"the deletion of another mux": {as: line, do: "DELETE /api/v1/namespaces/team/services/mux",
+			want: "it makes and deletes muxes that a Gateway owns"},
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// Accounts of gateways. The machine far-1 is outside of the cluster, and its roles grant more than docs/gateways.md says.
+// Accounts of gateways. The machine far-1 is outside of the cluster, and its roles grant more than docs/gateways.md
+// says.
 const (
 	controller = "the gateways controller"
 	onNode     = "the agent on node-1, of pool rack"
@@ -86,7 +87,8 @@ func (w *world) installGateways(t *testing.T, set ...string) {
 	w.registerMachine(t)
 	w.Apply(t, gatewayThings)
 	for as, account := range map[string]struct{ name, node string }{
-		controller: {usual + "-gateways", ""}, onNode: {rackAgent, "node-1"}, onNoNode: {rackAgent, ""}, outside: {"gateway-far-1", ""}, neighbour: {"other", ""},
+		controller: {usual + "-gateways", ""}, onNode: {rackAgent, "node-1"}, onNoNode: {rackAgent, ""},
+		outside: {"gateway-far-1", ""}, neighbour: {"other", ""},
 		"the agent on node-3, of pool rack": {rackAgent, "node-3"},
 	} {
 		config := rest.CopyConfig(w.Config)
@@ -115,7 +117,8 @@ func (w *world) installGateways(t *testing.T, set ...string) {
 	})
 }
 
-// registerMachine runs the commands of docs/gateways.md for a machine outside of the cluster, and checks the rights that they grant.
+// registerMachine runs the commands of docs/gateways.md for a machine outside of the cluster, and checks the rights
+// that they grant.
 func (w *world) registerMachine(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "gateways.md"))
@@ -155,7 +158,8 @@ func statusOf(namespace, service string) string {
 func leaseOf(gateway string) string { return leases + "/svc-lb-mux-gateway-" + gateway }
 
 func gatewayLease(gateway, pool string) string {
-	return "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: svc-lb-mux-gateway-" + gateway + ", labels: {" + prefix + "/pool: " + pool + "}}}"
+	return "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: svc-lb-mux-gateway-" + gateway +
+		", labels: {" + prefix + "/pool: " + pool + "}}}"
 }
 
 func shows(ingress string) string { return `{status: {loadBalancer: {ingress: [` + ingress + `]}}}` }
@@ -163,45 +167,76 @@ func shows(ingress string) string { return `{status: {loadBalancer: {ingress: [`
 func gatewayAbuses() map[string]attempt {
 	edgeStatus := "PATCH " + statusOf("team", "edge")
 	return map[string]attempt{
-		"an address that kube-proxy takes as its own": {as: controller, do: edgeStatus, body: shows(`{ip: 192.0.2.9, ipMode: VIP}`),
+		"an address that kube-proxy takes as its own": {as: controller, do: edgeStatus,
+			body: shows(`{ip: 192.0.2.9, ipMode: VIP}`),
 			want: "192.0.2.9 with ipMode VIP: each entry has an IP with ipMode Proxy"},
-		"an address without ipMode":    {as: controller, do: edgeStatus, body: shows(`{ip: 192.0.2.9}`), want: "192.0.2.9 with ipMode VIP"},
-		"one good address, and a bad":  {as: controller, do: edgeStatus, body: shows(`{ip: 192.0.2.8, ipMode: Proxy}, {ip: 192.0.2.9, ipMode: VIP}`), want: "ipMode VIP"},
-		"a host name":                  {as: controller, do: edgeStatus, body: shows(`{hostname: example.com}`), want: "example.com with ipMode "},
-		"an address with a host name":  {as: controller, do: edgeStatus, body: shows(`{ip: 192.0.2.9, ipMode: Proxy, hostname: example.com}`), want: "each entry has an IP"},
-		"an address with ports":        {as: controller, do: edgeStatus, body: shows(`{ip: 192.0.2.9, ipMode: Proxy, ports: [{port: 80, protocol: TCP}]}`), want: "no ports"},
-		"a mux in kube-system":         {as: controller, do: "PATCH " + statusOf("kube-system", "edge"), body: shows(`{ip: 192.0.2.9, ipMode: Proxy}`), want: "there are no muxes in namespace kube-system"},
-		"the Lease of another node":    {as: onNode, do: "PATCH " + leaseOf("node-3"), body: gatewayLease("node-3", "rack"), want: `the agent on node "node-1" may not UPDATE Lease svc-lb-mux-gateway-node-3`},
-		"a new Lease of another node":  {as: onNode, do: "POST " + leases, body: gatewayLease("node-2", "rack"), want: `the agent on node "node-1" may not CREATE`},
-		"a foreign Lease":              {as: onNode, do: "PATCH " + leases + "/theirs", body: lease("theirs", ""), want: "may not UPDATE Lease theirs"},
-		"no node":                      {as: onNoNode, do: "PATCH " + leaseOf("node-1"), body: gatewayLease("node-1", "rack"), want: `the agent on node "" may not`},
-		"its own Lease, deleted":       {as: onNode, do: "DELETE " + leaseOf("node-1"), want: `may not DELETE Lease svc-lb-mux-gateway-node-1`},
-		"another pool on nodes":        {as: onNode, do: "PATCH " + leaseOf("node-1"), body: gatewayLease("node-1", "attic"), want: `may not name pool "attic" in Lease svc-lb-mux-gateway-node-1: its account is of pool rack`},
-		"another pool outside":         {as: onNode, do: "PATCH " + leaseOf("node-1"), body: gatewayLease("node-1", "far"), want: `may not name pool "far"`},
-		"no pool":                      {as: onNode, do: "PATCH " + leaseOf("node-1"), body: `{metadata: {labels: null}}`, want: `may not name pool ""`},
-		"a new Lease of another pool":  {as: "the agent on node-3, of pool rack", do: "POST " + leases, body: gatewayLease("node-3", "attic"), want: `may not name pool "attic"`},
-		"outside: another pool":        {as: outside, do: "PATCH " + leaseOf("far-1"), body: gatewayLease("far-1", "rack"), want: `may not change pool "far" of Lease svc-lb-mux-gateway-far-1 to "rack"`},
-		"outside: no pool":             {as: outside, do: "PATCH " + leaseOf("far-1"), body: `{metadata: {labels: null}}`, want: `may not change pool "far" of Lease svc-lb-mux-gateway-far-1 to ""`},
-		"outside: a further Lease":     {as: outside, do: "POST " + leases, body: gatewayLease("far-2", "far"), want: "may not CREATE Lease svc-lb-mux-gateway-far-2: an administrator makes it first"},
-		"outside: its Lease, deleted":  {as: outside, do: "DELETE " + leaseOf("far-1"), want: "may not DELETE Lease svc-lb-mux-gateway-far-1"},
-		"outside: a pool for no Lease": {as: neighbour, do: "POST " + leases, body: gatewayLease("x", "rack"), want: "may not CREATE Lease svc-lb-mux-gateway-x"},
+		"an address without ipMode": {as: controller, do: edgeStatus,
+			body: shows(`{ip: 192.0.2.9}`), want: "192.0.2.9 with ipMode VIP"},
+		"one good address, and a bad": {as: controller, do: edgeStatus,
+			body: shows(`{ip: 192.0.2.8, ipMode: Proxy}, {ip: 192.0.2.9, ipMode: VIP}`), want: "ipMode VIP"},
+		"a host name": {as: controller, do: edgeStatus,
+			body: shows(`{hostname: example.com}`), want: "example.com with ipMode "},
+		"an address with a host name": {as: controller, do: edgeStatus,
+			body: shows(`{ip: 192.0.2.9, ipMode: Proxy, hostname: example.com}`), want: "each entry has an IP"},
+		"an address with ports": {as: controller, do: edgeStatus,
+			body: shows(`{ip: 192.0.2.9, ipMode: Proxy, ports: [{port: 80, protocol: TCP}]}`), want: "no ports"},
+		"a mux in kube-system": {as: controller, do: "PATCH " + statusOf("kube-system", "edge"),
+			body: shows(`{ip: 192.0.2.9, ipMode: Proxy}`), want: "there are no muxes in namespace kube-system"},
+		"the Lease of another node": {as: onNode, do: "PATCH " + leaseOf("node-3"),
+			body: gatewayLease("node-3", "rack"),
+			want: `the agent on node "node-1" may not UPDATE Lease svc-lb-mux-gateway-node-3`},
+		"a new Lease of another node": {as: onNode, do: "POST " + leases,
+			body: gatewayLease("node-2", "rack"), want: `the agent on node "node-1" may not CREATE`},
+		"a foreign Lease": {as: onNode, do: "PATCH " + leases + "/theirs",
+			body: lease("theirs", ""), want: "may not UPDATE Lease theirs"},
+		"no node": {as: onNoNode, do: "PATCH " + leaseOf("node-1"),
+			body: gatewayLease("node-1", "rack"), want: `the agent on node "" may not`},
+		"its own Lease, deleted": {as: onNode, do: "DELETE " + leaseOf("node-1"),
+			want: `may not DELETE Lease svc-lb-mux-gateway-node-1`},
+		"another pool on nodes": {as: onNode, do: "PATCH " + leaseOf("node-1"),
+			body: gatewayLease("node-1", "attic"),
+			want: `may not name pool "attic" in Lease svc-lb-mux-gateway-node-1: its account is of pool rack`},
+		"another pool outside": {as: onNode, do: "PATCH " + leaseOf("node-1"),
+			body: gatewayLease("node-1", "far"), want: `may not name pool "far"`},
+		"no pool": {as: onNode, do: "PATCH " + leaseOf("node-1"),
+			body: `{metadata: {labels: null}}`, want: `may not name pool ""`},
+		"a new Lease of another pool": {as: "the agent on node-3, of pool rack", do: "POST " + leases,
+			body: gatewayLease("node-3", "attic"), want: `may not name pool "attic"`},
+		"outside: another pool": {as: outside, do: "PATCH " + leaseOf("far-1"),
+			body: gatewayLease("far-1", "rack"),
+			want: `may not change pool "far" of Lease svc-lb-mux-gateway-far-1 to "rack"`},
+		"outside: no pool": {as: outside, do: "PATCH " + leaseOf("far-1"),
+			body: `{metadata: {labels: null}}`,
+			want: `may not change pool "far" of Lease svc-lb-mux-gateway-far-1 to ""`},
+		"outside: a further Lease": {as: outside, do: "POST " + leases,
+			body: gatewayLease("far-2", "far"),
+			want: "may not CREATE Lease svc-lb-mux-gateway-far-2: an administrator makes it first"},
+		"outside: its Lease, deleted": {as: outside, do: "DELETE " + leaseOf("far-1"),
+			want: "may not DELETE Lease svc-lb-mux-gateway-far-1"},
+		"outside: a pool for no Lease": {as: neighbour, do: "POST " + leases,
+			body: gatewayLease("x", "rack"), want: "may not CREATE Lease svc-lb-mux-gateway-x"},
 	}
 }
 
 func gatewayUses() map[string]attempt {
 	return map[string]attempt{
-		"an address":               {as: controller, do: "PATCH " + statusOf("team", "edge"), body: shows(`{ip: 192.0.2.9, ipMode: Proxy}, {ip: "2001:db8::1", ipMode: Proxy}`)},
-		"no address":               {as: controller, do: "PATCH " + statusOf("team", "edge"), body: `{status: {loadBalancer: {ingress: null}}}`},
-		"a condition":              {as: controller, do: "PATCH " + statusOf("team", "edge"), body: `{status: {conditions: [` + condition(prefix+"/Addressed") + `]}}`},
-		"its Lease":                {as: onNode, do: "PATCH " + leaseOf("node-1"), body: gatewayLease("node-1", "rack")},
-		"a node in another pool":   {as: "the agent on node-3, of pool rack", do: "PATCH " + leaseOf("node-3"), body: gatewayLease("node-3", "rack")},
+		"an address": {as: controller, do: "PATCH " + statusOf("team", "edge"),
+			body: shows(`{ip: 192.0.2.9, ipMode: Proxy}, {ip: "2001:db8::1", ipMode: Proxy}`)},
+		"no address": {as: controller, do: "PATCH " + statusOf("team", "edge"),
+			body: `{status: {loadBalancer: {ingress: null}}}`},
+		"a condition": {as: controller, do: "PATCH " + statusOf("team", "edge"),
+			body: `{status: {conditions: [` + condition(prefix+"/Addressed") + `]}}`},
+		"its Lease": {as: onNode, do: "PATCH " + leaseOf("node-1"), body: gatewayLease("node-1", "rack")},
+		"a node in another pool": {as: "the agent on node-3, of pool rack", do: "PATCH " + leaseOf("node-3"),
+			body: gatewayLease("node-3", "rack")},
 		"outside: its Lease":       {as: outside, do: "PATCH " + leaseOf("far-1"), body: gatewayLease("far-1", "far")},
 		"another account's Leases": {as: neighbour, do: "PATCH " + leases + "/theirs", body: lease("theirs", "")},
 		"another account's Lease":  {as: neighbour, do: "POST " + leases, body: lease("mine", "")},
 	}
 }
 
-// foreignAddress: a mux may show an address that somebody else wrote. The controller may write its conditions then, but not the address.
+// foreignAddress: a mux may show an address that somebody else wrote. The controller may write its conditions then, but
+// not the address.
 func foreignAddress(t *testing.T, w *world) {
 	foreign := `{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.66","ipMode":"VIP"}]}}}`
 	if err := w.Client.CoreV1().RESTClient().Patch("application/merge-patch+json").AbsPath(statusOf("team", "edge")).Body([]byte(foreign)).
@@ -210,9 +245,11 @@ func foreignAddress(t *testing.T, w *world) {
 	}
 	status := "PATCH " + statusOf("team", "edge")
 	w.try(t, map[string]attempt{
-		"another bad address": {as: controller, do: status, body: shows(`{ip: 192.0.2.66, ipMode: VIP}, {ip: 192.0.2.67, ipMode: VIP}`), want: "ipMode VIP"},
+		"another bad address": {as: controller, do: status,
+			body: shows(`{ip: 192.0.2.66, ipMode: VIP}, {ip: 192.0.2.67, ipMode: VIP}`), want: "ipMode VIP"},
 	}, map[string]attempt{
-		"a condition":        {as: controller, do: status, body: `{status: {conditions: [` + condition(prefix+"/Addressed") + `]}}`},
+		"a condition": {as: controller, do: status,
+			body: `{status: {conditions: [` + condition(prefix+"/Addressed") + `]}}`},
 		"a good address":     {as: controller, do: status, body: shows(`{ip: 192.0.2.9, ipMode: Proxy}`)},
 		"the address is hid": {as: controller, do: status, body: `{status: {loadBalancer: {ingress: null}}}`},
 	})
