@@ -9,11 +9,12 @@ import (
 	"github.com/google/nftables/xt"
 )
 
-// BlockedChains returns the chains that keep translated connections from their backends, each with the command that mends it. Docker and
-// some firewalls drop all forwarded packets that no rule accepts. The namespace is a file descriptor; 0 is the process's own.
+// BlockedChains returns the chains that keep translated connections from their backends, each with the command that
+// mends it. Docker and some firewalls drop all forwarded packets that no rule accepts. The namespace is a file
+// descriptor; 0 is the process's own.
 //
-// It follows the rules for a packet of a translated connection of which nothing else is known. So it takes no account of a rule with
-// another condition, such as a network or an interface. It doesn't see rules of iptables-legacy.
+// It follows the rules for a packet of a translated connection of which nothing else is known. So it takes no account
+// of a rule with another condition, such as a network or an interface. It doesn't see rules of iptables-legacy.
 func BlockedChains(namespace int) ([]BlockedChain, error) {
 	conn, err := nftables.New(nftables.WithNetNSFd(namespace))
 	if err != nil {
@@ -25,8 +26,7 @@ func BlockedChains(namespace int) ([]BlockedChain, error) {
 	}
 	var blocked []BlockedChain
 	for _, c := range chains {
-		isOfIP := slices.Contains([]nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyIPv6, nftables.TableFamilyINet}, c.Table.Family)
-		if !isOfIP || c.Hooknum == nil || *c.Hooknum != *nftables.ChainHookForward {
+		if nameOf(c.Table.Family) == "" || c.Hooknum == nil || *c.Hooknum != *nftables.ChainHookForward {
 			continue
 		}
 		f := follower{conn: conn, table: c.Table, seen: map[string]bool{}}
@@ -51,7 +51,8 @@ type BlockedChain struct {
 // isSix is true if the chain sees only IPv6.
 func (b *BlockedChain) isSix() bool { return b.Family == nftables.TableFamilyIPv6 }
 
-// remedy returns a command that accepts packets of translated connections. In a table of iptables, a rule of nft would make iptables fail.
+// remedy returns a command that accepts packets of translated connections. In a table of iptables, a rule of nft would
+// make iptables fail.
 func (b *BlockedChain) remedy() string {
 	switch {
 	case b.Table == "filter" && b.Chain == "FORWARD" && b.isSix():
@@ -62,8 +63,19 @@ func (b *BlockedChain) remedy() string {
 	return fmt.Sprintf("nft insert rule %s %s %s ct status dnat accept", b.family(), b.Table, b.Chain)
 }
 
-func (b *BlockedChain) family() string {
-	return map[nftables.TableFamily]string{nftables.TableFamilyIPv4: "ip", nftables.TableFamilyIPv6: "ip6", nftables.TableFamilyINet: "inet"}[b.Family]
+func (b *BlockedChain) family() string { return nameOf(b.Family) }
+
+// nameOf returns the name of a family that sees IP packets; nothing for another one.
+func nameOf(family nftables.TableFamily) string {
+	switch family {
+	case nftables.TableFamilyIPv4:
+		return "ip"
+	case nftables.TableFamilyIPv6:
+		return "ip6"
+	case nftables.TableFamilyINet:
+		return "inet"
+	}
+	return ""
 }
 
 // ending is what a chain does with a packet.
@@ -108,8 +120,8 @@ func (f *follower) follow(chain string) (ending, error) {
 	return goesOn, nil
 }
 
-// verdictOf returns what a rule does with each packet of a translated connection: where it ends, or the chain to go on in. It returns false
-// for a rule that has another condition, or no verdict.
+// verdictOf returns what a rule does with each packet of a translated connection: where it ends, or the chain to go on
+// in. It returns false for a rule that has another condition, or no verdict.
 func verdictOf(parts []expr.Any) (end ending, next string, applies bool) {
 	for _, part := range parts {
 		switch p := part.(type) {

@@ -16,7 +16,8 @@ import (
 func (s *segment) forge(interval time.Duration) {
 	s.t.Helper()
 	source, group := netip.MustParseAddr("10.9.1.9"), netip.MustParseAddr("224.0.0.18")
-	advert := vrrp.Advert{RouterID: 7, Priority: 255, Interval: interval, Addresses: []netip.Addr{announce.SeatAddress("lb/p", 7, false)}}
+	advert := vrrp.Advert{RouterID: 7, Priority: 255, Interval: interval}
+	advert.Addresses = []netip.Addr{announce.SeatAddress("lb/p", 7, false)}
 	message, err := advert.Append(nil, source, group)
 	if err != nil {
 		s.t.Fatal(err)
@@ -38,8 +39,8 @@ func (s *segment) forge(interval time.Duration) {
 		if err := raw.SetMulticastInterface(device); err != nil {
 			return err
 		}
-		header := &ipv4.Header{Version: ipv4.Version, Len: ipv4.HeaderLen, TotalLen: ipv4.HeaderLen + len(message), TTL: 255, Protocol: 112,
-			Src: source.AsSlice(), Dst: group.AsSlice()}
+		header := &ipv4.Header{Version: ipv4.Version, Len: ipv4.HeaderLen, TotalLen: ipv4.HeaderLen + len(message), TTL: 255,
+			Protocol: 112, Src: source.AsSlice(), Dst: group.AsSlice()}
 		return raw.WriteTo(header, message, nil)
 	})
 	if err != nil {
@@ -47,8 +48,8 @@ func (s *segment) forge(interval time.Duration) {
 	}
 }
 
-// A neighbour on the segment sends one advert with the highest priority and the longest interval, 40.95 s. All gateways would wait three
-// such intervals for the next advert, which never comes.
+// A neighbour on the segment sends one advert with the highest priority and the longest interval, 40.95 s. All gateways
+// would wait three such intervals for the next advert, which never comes.
 func TestForgedAdvertStopsNoSeatForLong(t *testing.T) {
 	for name, order := range map[string][]string{"two gateways": {"a", "b"}, "a lone gateway": {"a"}} {
 		t.Run(name, func(t *testing.T) {

@@ -11,13 +11,16 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
-// udp is tables with one UDP service for each of these numbers of backends. All backends are in the network 10.n.0.0/16.
+// udp is tables with one UDP service for each of these numbers of backends. All backends are in the network
+// 10.n.0.0/16.
 func udp(n byte, services, slots int) *want.Tables {
 	tables := &want.Tables{}
 	for i := range services {
-		s := want.Service{Address: netip.MustParseAddr("192.0.2.1"), Protocol: corev1.ProtocolUDP, First: uint16(1 + i), Last: uint16(1 + i)}
+		s := want.Service{Address: netip.MustParseAddr("192.0.2.1"), Protocol: corev1.ProtocolUDP}
+		s.First, s.Last = uint16(1+i), uint16(1+i)
 		for j := range slots {
-			s.Slots = append(s.Slots, want.Backend{Address: netip.AddrFrom4([4]byte{10, n, byte(j >> 8), byte(j)}), Port: uint16(1 + i)})
+			address := netip.AddrFrom4([4]byte{10, n, byte(j >> 8), byte(j)})
+			s.Slots = append(s.Slots, want.Backend{Address: address, Port: uint16(1 + i)})
 		}
 		tables.Services = append(tables.Services, s)
 	}

@@ -82,7 +82,8 @@ func (a *adverts) list() []string {
 	return slices.Clone(a.heard)
 }
 
-// ruler decides about the pool's intervals, as the controller does. It tells one gateway of new claims long before the other one.
+// ruler decides about the pool's intervals, as the controller does. It tells one gateway of new claims long before the
+// other one.
 type ruler struct {
 	order         []string
 	claims        claims.Claims
@@ -100,16 +101,19 @@ func newRuler(t *testing.T, order []string) *ruler {
 	return &ruler{order: order, claims: c, version: 1}
 }
 
-// late is how much later the second gateway gets the claims. It is several times as long as a backup waits at the default interval.
+// late is how much later the second gateway gets the claims. It is several times as long as a backup waits at the
+// default interval.
 const late = 1500 * time.Millisecond
 
 // pass decides once. It returns the intervals of the claims.
 func (r *ruler) pass(t *testing.T, interval time.Duration) claims.Adverts {
 	t.Helper()
-	w := &decide.World{Pool: config.Pool{Name: "p", RouterIDs: []uint8{7}, Announce: config.AnnounceVRRP, AdvertInterval: interval, Grace: time.Hour},
-		Stored: decide.Stored{Claims: &r.claims, Version: lease.Version{UID: "claims", ResourceVersion: fmt.Sprint(r.version)}}, IsLive: true, Now: time.Now()}
+	w := &decide.World{IsLive: true, Now: time.Now()}
+	w.Pool = config.Pool{Name: "p", RouterIDs: []uint8{7}, Announce: config.AnnounceVRRP, AdvertInterval: interval, Grace: time.Hour}
+	w.Stored.Claims, w.Stored.Version = &r.claims, lease.Version{UID: "claims", ResourceVersion: fmt.Sprint(r.version)}
 	for _, k := range []*child{r.first, r.second} {
-		w.Gateways = append(w.Gateways, decide.Gateway{IsLive: true, Gateway: lease.Gateway{Name: k.name, Facts: &lease.Facts{Capacity: 1}, Report: k.reported()}})
+		g := lease.Gateway{Name: k.name, Facts: &lease.Facts{Capacity: 1}, Report: k.reported()}
+		w.Gateways = append(w.Gateways, decide.Gateway{IsLive: true, Gateway: g})
 	}
 	d := decide.Decide(w)
 	if d.Claims == nil || d.Claims.Adverts == r.claims.Adverts {
@@ -164,15 +168,16 @@ func watchAddresses(t *testing.T, gateway *nettest.Namespace) func() string {
 		if err != nil {
 			t.Error(err)
 		}
-		lines := strings.Split(string(text), "\n")
-		return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return !strings.Contains(l, "10.9.1.100") }), "\n")
+		isOther := func(line string) bool { return !strings.Contains(line, "10.9.1.100") }
+		return strings.Join(slices.DeleteFunc(strings.Split(string(text), "\n"), isOther), "\n")
 	}
 }
 
-// The pool's interval becomes ten times as long, and then short again. The holder of the seat learns of each step first, or last. Packets
-// show that the other gateway never becomes a second holder.
+// The pool's interval becomes ten times as long, and then short again. The holder of the seat learns of each step
+// first, or last. Packets show that the other gateway never becomes a second holder.
 func TestIntervalChangesWithoutASecondHolder(t *testing.T) {
-	for name, keepalivedOn := range map[string]string{"built-in routers": "", "a backup with keepalived": "b", "a holder with keepalived": "a"} {
+	gateways := map[string]string{"built-in routers": "", "a backup with keepalived": "b", "a holder with keepalived": "a"}
+	for name, keepalivedOn := range gateways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSegment(t)

@@ -13,8 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/nettest"
 )
 
-// track makes UDP flows in the namespace's connection table, from 10.9.1.9 to port 53 of 192.0.2.1. Each goes to port 5353 of a backend, by
-// turns.
+// track makes UDP flows in the namespace's connection table, from 10.9.1.9 to port 53 of 192.0.2.1. Each goes to port
+// 5353 of a backend, by turns.
 func track(t *testing.T, in *nettest.Namespace, flows int, backends ...string) {
 	t.Helper()
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, &netlink.Config{NetNS: in.FD})
@@ -24,7 +24,8 @@ func track(t *testing.T, in *nettest.Namespace, flows int, backends ...string) {
 	defer conn.Close()
 	for i := range flows {
 		side := func(from, to netip.AddrPort) []byte {
-			addresses := append(attribute(sourceIPv4, from.Addr().AsSlice()), attribute(destinationIPv4, to.Addr().AsSlice())...)
+			addresses := append(attribute(sourceIPv4, from.Addr().AsSlice()),
+				attribute(destinationIPv4, to.Addr().AsSlice())...)
 			ports := append(attribute(protocolNumber, []byte{unix.IPPROTO_UDP}),
 				append(attribute(sourcePort, binary.BigEndian.AppendUint16(nil, from.Port())),
 					attribute(destinationPort, binary.BigEndian.AppendUint16(nil, to.Port()))...)...)
@@ -43,7 +44,8 @@ func track(t *testing.T, in *nettest.Namespace, flows int, backends ...string) {
 	}
 }
 
-// A table may have hundreds of thousands of flows, with half a KiB each. An agent with 512 MiB must not hold all of them at a time.
+// A table may have hundreds of thousands of flows, with half a KiB each. An agent with 512 MiB must not hold all of
+// them at a time.
 func TestFlowsAreNotHeldInMemory(t *testing.T) {
 	in := nettest.New(t)
 	const flows = 20_000
@@ -76,7 +78,8 @@ func TestFlowsToGoneBackendsEndInTheKernel(t *testing.T) {
 	in := nettest.New(t)
 	track(t, in, 3000, "10.1.0.1", "10.1.0.2", "10.1.0.3")
 	a := netip.MustParseAddr
-	dropped, err := Drop(in.FD, []Gone{{a("192.0.2.1"), 53, 53, a("10.1.0.2"), 5353}, {a("192.0.2.1"), 53, 53, a("10.1.0.9"), 5353}})
+	gone := []Gone{{a("192.0.2.1"), 53, 53, a("10.1.0.2"), 5353}, {a("192.0.2.1"), 53, 53, a("10.1.0.9"), 5353}}
+	dropped, err := Drop(in.FD, gone)
 	if err != nil || dropped != 1000 {
 		t.Errorf("dropped %d of 1000 flows, %v", dropped, err)
 	}
@@ -98,19 +101,21 @@ func TestIndexFindsWhatAComparisonFinds(t *testing.T) {
 		var gone []Gone
 		for range rapid.IntRange(0, 8).Draw(t, "gone") {
 			first := port.Draw(t, "first")
-			gone = append(gone, Gone{address.Draw(t, "address"), first, first + rapid.Uint16Range(0, 5).Draw(t, "more"), address.Draw(t, "backend"), port.Draw(t, "port")})
+			last := first + rapid.Uint16Range(0, 5).Draw(t, "more")
+			gone = append(gone, Gone{address.Draw(t, "address"), first, last, address.Draw(t, "backend"), port.Draw(t, "port")})
 		}
 		ended := index(gone)
 		for range 20 {
-			original := tuple{destination: address.Draw(t, "to"), protocol: unix.IPPROTO_UDP, port: port.Draw(t, "number")}
+			original := tuple{destination: address.Draw(t, "to"), protocol: unix.IPPROTO_UDP}
+			original.port = port.Draw(t, "number")
 			reply := tuple{source: address.Draw(t, "from"), fromPort: port.Draw(t, "from port")}
 			want := false
 			for _, g := range gone {
-				want = want || original.destination == g.Address && original.port >= g.First && original.port <= g.Last && reply.source == g.Backend &&
-					reply.fromPort == g.Port+original.port-g.First
+				isNumber := original.destination == g.Address && original.port >= g.First && original.port <= g.Last
+				want = want || isNumber && reply.source == g.Backend && reply.fromPort == g.Port+original.port-g.First
 			}
 			if got := ended.has(original, reply); got != want {
-				t.Fatalf("%+v: %t for %v to %v, reply from %v:%d", gone, got, original.port, original.destination, reply.source, reply.fromPort)
+				t.Fatalf("%+v: %t for %+v and %+v", gone, got, original, reply)
 			}
 		}
 	})

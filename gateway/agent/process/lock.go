@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockName is an abstract socket: it exists once in a network namespace, pods with the host's network included, and ends with its process.
+// lockName is an abstract socket: it exists once in a network namespace, pods with the host's network included, and
+// ends with its process.
 const lockName = "@svc-lb-mux-gateway"
 
 const (
@@ -32,10 +33,11 @@ func awaitLock(ctx context.Context, o *Options, log *zap.SugaredLogger) (*lock, 
 	if err == nil || !errors.Is(err, unix.EADDRINUSE) {
 		return l, err
 	}
-	why := fmt.Sprintf("another agent works on this machine (%s): this agent waits until that one has ended. Two agents would write the same "+
-		"tables: stop one of them, or select other machines for its pool", holder(ctx))
+	why := fmt.Sprintf("another agent works on this machine (%s): this agent waits until that one has ended. Two agents "+
+		"would write the same tables: stop one of them, or select other machines for its pool", holder(ctx))
 	log.Warnw("This agent waits", "why", why)
-	server, err := serveProbes(o.ProbeAddress, func() bool { return true }, func() bool { return false }, why, http.NotFoundHandler())
+	isAlive, isReady := func() bool { return true }, func() bool { return false }
+	server, err := serveProbes(o.ProbeAddress, isAlive, isReady, why, http.NotFoundHandler())
 	if err != nil { // the other agent may have the same port
 		log.Infow("No probes are served while this agent waits", "error", err.Error())
 	}

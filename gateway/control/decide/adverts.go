@@ -14,8 +14,9 @@ import (
 //	longer    believe the new interval ── every gateway believes it ──▶ send at the new interval
 //	shorter   send at the new interval ── every gateway sends so ─────▶ believe only the new interval
 //
-// A gateway that is late by any number of steps never sends less often than another one believes. So no two gateways hold a seat because
-// of a change. Gateways whose Lease is stale count, too: VRRP may work on a machine that doesn't reach the API server.
+// A gateway that is late by any number of steps never sends less often than another one believes. So no two gateways
+// hold a seat because of a change. Gateways whose Lease is stale count, too: VRRP may work on a machine that doesn't
+// reach the API server.
 func (d *deciding) setAdverts() {
 	d.next.Adverts = claims.Adverts{}
 	if d.Pool.Announce == config.AnnounceNone {
@@ -46,17 +47,18 @@ func (d *deciding) setAdverts() {
 	}
 }
 
-// all is true if it holds for the intervals of every gateway, as the gateway reports them for the stored claims. An alarm names each
-// gateway that is away or of an older version, because the step may wait for it for long.
+// all is true if it holds for the intervals of every gateway, as the gateway reports them for the stored claims. An
+// alarm names each gateway that is away or of an older version, because the step may wait for it for long.
 func (d *deciding) all(holds func(*lease.Adverts) bool) bool {
 	all := true
 	for i := range d.Gateways {
 		g := &d.Gateways[i]
-		if g.Report != nil && g.Report.Adverts != nil && g.Report.Claims == d.Stored.Version && holds(g.Report.Adverts) {
+		isTold := g.Report != nil && g.Report.Adverts != nil
+		if isTold && g.Report.Claims == d.Stored.Version && holds(g.Report.Adverts) {
 			continue
 		}
 		all = false
-		if !g.IsLive || g.Report == nil || g.Report.Adverts == nil {
+		if !g.IsLive || !isTold {
 			d.Alarms = append(d.Alarms, Alarm{g.Name, IntervalWaits, textIntervalWaits(g.Name, d.Pool.AdvertInterval)})
 		}
 	}
@@ -64,15 +66,16 @@ func (d *deciding) all(holds func(*lease.Adverts) bool) bool {
 	return all
 }
 
-// rebuiltAdverts returns the intervals for claims that are lost. Of the pool's interval, the default, and those that gateways report, the
-// shortest one is sent and the longest one is believed. The next passes change them in steps.
+// rebuiltAdverts returns the intervals for claims that are lost. Of the pool's interval, the default, and those that
+// gateways report, the shortest one is sent and the longest one is believed. The next passes change them in steps.
 func (d *deciding) rebuiltAdverts() claims.Adverts {
 	if d.Pool.Announce == config.AnnounceNone {
 		return claims.Adverts{}
 	}
 	intervals := []time.Duration{d.Pool.AdvertInterval, claims.DefaultInterval}
 	for i := range d.Gateways {
-		if r := d.Gateways[i].Report; r != nil && r.Adverts != nil && claims.IsInterval(r.Adverts.Sends) {
+		r := d.Gateways[i].Report
+		if r != nil && r.Adverts != nil && claims.IsInterval(r.Adverts.Sends) {
 			intervals = append(intervals, r.Adverts.Sends)
 		}
 	}

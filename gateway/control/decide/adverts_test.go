@@ -2,7 +2,6 @@ package decide_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -39,14 +38,15 @@ type pool struct {
 func (p *pool) at() lease.Version { return lease.Version{ResourceVersion: fmt.Sprint(p.version)} }
 
 func (p *pool) pass() {
-	w := &decide.World{Pool: config.Pool{Name: "p", RouterIDs: []uint8{7}, Announce: config.AnnounceVRRP, AdvertInterval: p.interval},
-		Stored: decide.Stored{Claims: p.stored, MayRebuild: true}, IsLive: true, Now: noon}
+	w := &decide.World{IsLive: true, Now: noon,
+		Pool:   config.Pool{Name: "p", RouterIDs: []uint8{7}, Announce: config.AnnounceVRRP, AdvertInterval: p.interval},
+		Stored: decide.Stored{Claims: p.stored, MayRebuild: true}}
 	if p.stored != nil {
 		w.Stored.Version = p.at()
 	}
 	for i, f := range p.followers {
-		w.Gateways = append(w.Gateways, decide.Gateway{IsLive: true, Gateway: lease.Gateway{Name: fmt.Sprint("gw-", i), Facts: &lease.Facts{Capacity: 1},
-			Report: f.report}})
+		g := lease.Gateway{Name: fmt.Sprint("gw-", i), Facts: &lease.Facts{Capacity: 1}, Report: f.report}
+		w.Gateways = append(w.Gateways, decide.Gateway{IsLive: true, Gateway: g})
 	}
 	if d := decide.Decide(w); d.Claims != nil {
 		p.stored = d.Claims
@@ -65,7 +65,8 @@ func (f *follower) tell() {
 	f.report = &lease.Report{Claims: f.at, Adverts: &uses}
 }
 
-// Whatever the order in which gateways read the claims and report, no gateway sends adverts less often than another one believes.
+// Whatever the order in which gateways read the claims and report, no gateway sends adverts less often than another one
+// believes.
 func TestNoGatewaySendsLessOftenThanAnotherBelieves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &pool{interval: claims.DefaultInterval}
@@ -84,7 +85,8 @@ func TestNoGatewaySendsLessOftenThanAnotherBelieves(t *testing.T) {
 		}
 		settle()
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"pass", "pass", "read", "read", "report", "report", "interval", "lost", "another mux"}).Draw(t, "what") {
+			what := []string{"pass", "pass", "read", "read", "report", "report", "interval", "lost", "another mux"}
+			switch rapid.SampledFrom(what).Draw(t, "what") {
 			case "pass":
 				p.pass()
 			case "read":
@@ -92,7 +94,8 @@ func TestNoGatewaySendsLessOftenThanAnotherBelieves(t *testing.T) {
 			case "report":
 				one().tell()
 			case "interval":
-				p.interval = rapid.SampledFrom([]time.Duration{50, 100, 1000, 2000}).Draw(t, "interval") * time.Millisecond
+				milliseconds := []time.Duration{50, 100, 1000, 2000}
+				p.interval = rapid.SampledFrom(milliseconds).Draw(t, "interval") * time.Millisecond
 			case "another mux":
 				p.version++ // the claims change for another reason
 			case "lost": // once the gateways follow: a loss in the middle of a change is one disaster too many
@@ -109,8 +112,10 @@ func TestNoGatewaySendsLessOftenThanAnotherBelieves(t *testing.T) {
 			}
 		}
 		settle()
-		if slices.ContainsFunc(p.followers, func(f *follower) bool { return f.uses() != lease.Adverts{Sends: p.interval, Believes: p.interval} }) {
-			t.Errorf("the pool's interval is %s, and the gateways use %+v", p.interval, p.followers[0].uses())
+		for _, f := range p.followers {
+			if got, want := f.uses(), (lease.Adverts{Sends: p.interval, Believes: p.interval}); got != want {
+				t.Errorf("the pool's interval is %s, and a gateway uses %+v", p.interval, got)
+			}
 		}
 	})
 }
