@@ -55,6 +55,9 @@ func (d *decision) refuse(no *refusal) {
 // accept marks the channel as accepted, and adds remarks.
 func (p *pass) accept(c *channel) {
 	c.accepted, c.reason, c.message, c.refusal = true, Accepted, p.said.accepted, nil
+	for _, excess := range c.Excesses { // it is older than the limit, or came while admission was off
+		c.remarks = append(c.remarks, remark{reason: excess.Reason, message: excess.Message})
+	}
 	forbidden, _ := p.allowed.forbidden(c)
 	for _, name := range forbidden { // an incumbent may be older than the mux's rule
 		c.remarks = append(c.remarks, remark{reason: HostnameNotAllowed, denied: denial{name: name.Name, key: name.Key}})

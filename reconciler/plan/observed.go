@@ -35,7 +35,9 @@ func (m *ObservedMux) Spans() map[string]Span {
 // ObservedChannel is a channel as it is.
 type ObservedChannel struct {
 	validation.Channel
-	Problems   []validation.Problem
+	Problems []validation.Problem
+	// Excesses are lists with more entries than allowed. Such a channel works with all entries.
+	Excesses   []validation.Problem
 	Address    []corev1.LoadBalancerIngress
 	Conditions []metav1.Condition
 	// PortsNote is the ports annotation exactly as written.

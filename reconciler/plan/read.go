@@ -22,7 +22,7 @@ func ReadMux(l validation.Language, svc *corev1.Service, declaresPlaceholder boo
 func ReadChannel(l validation.Language, svc *corev1.Service) ObservedChannel {
 	channel, found := l.ParseChannel(svc)
 	return ObservedChannel{
-		Channel: channel, Problems: found.Problems,
+		Channel: channel, Problems: found.Problems, Excesses: found.Excesses,
 		Address: svc.Status.LoadBalancer.Ingress, Conditions: svc.Status.Conditions,
 		PortsNote: svc.Annotations[l.Keys().Ports],
 		Leftovers: l.Leftovers(svc),
