@@ -26,7 +26,7 @@ func BlockedChains(namespace int) ([]BlockedChain, error) {
 	}
 	var blocked []BlockedChain
 	for _, c := range chains {
-		if nameOf(c.Table.Family) == "" || c.Hooknum == nil || *c.Hooknum != *nftables.ChainHookForward {
+		if familyName(c.Table.Family) == "" || c.Hooknum == nil || *c.Hooknum != *nftables.ChainHookForward {
 			continue
 		}
 		f := follower{conn: conn, table: c.Table, seen: map[string]bool{}}
@@ -63,10 +63,10 @@ func (b *BlockedChain) remedy() string {
 	return fmt.Sprintf("nft insert rule %s %s %s ct status dnat accept", b.family(), b.Table, b.Chain)
 }
 
-func (b *BlockedChain) family() string { return nameOf(b.Family) }
+func (b *BlockedChain) family() string { return familyName(b.Family) }
 
 // nameOf returns the name of a family that sees IP packets; nothing for another one.
-func nameOf(family nftables.TableFamily) string {
+func familyName(family nftables.TableFamily) string {
 	switch family {
 	case nftables.TableFamilyIPv4:
 		return "ip"
