@@ -91,7 +91,7 @@ func Decide(services []*corev1.Service, opts Options) Result {
 		case svc.Spec.Type != corev1.ServiceTypeLoadBalancer || svc.DeletionTimestamp != nil:
 		default:
 			result.Before++
-			if why := cmp.Or(moved(svc, channels[svc.Namespace]), opts.obstacle(svc)); why != "" {
+			if why := cmp.Or(opts.moved(svc, channels[svc.Namespace]), opts.obstacle(svc)); why != "" {
 				result.Apart = append(result.Apart, Apart{keyOf(svc), why})
 				continue
 			}

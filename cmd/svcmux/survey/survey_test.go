@@ -39,6 +39,7 @@ func TestGoldenReports(t *testing.T) {
 		"gke":             "-f gke.yaml",
 		"gke-json":        "-f gke.yaml -o json",
 		"aws":             "-f aws.yaml",
+		"moved":           "-f moved.yaml",
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(must(filepath.Abs("testdata")), name+".txt")
@@ -61,6 +62,37 @@ func TestGoldenReports(t *testing.T) {
 				t.Errorf("%s (-want +got), -update rewrites it:\n%s", path, diff)
 			}
 		})
+	}
+}
+
+// TestOnlyAChannelThatCarriesTakesTheLoadBalancersPlace has channels in several states beside Services with load balancers. Whoever changes the type of
+// a Service while its channel carries nothing has an outage.
+func TestOnlyAChannelThatCarriesTakesTheLoadBalancersPlace(t *testing.T) {
+	const change = "set its type to ClusterIP"
+	got := survey(t, "-f", "testdata/moved.yaml")
+	for service, says := range map[string]string{
+		"shop/web":   "channel web-mux has its pods: " + change,
+		"shop/twice": "channel twice-b has its pods: " + change,
+		"shop/idle":  "channel idle-mux has its pods: " + change,
+		"shop/api":   "keep this load balancer: channel api-mux has its pods, and is refused (MuxPortConflict): port \"https\" asks for 443/TCP",
+		"shop/edit":  "keep this load balancer: channel edit-mux has its pods, and is refused (OutOfRange)",
+		"shop/late":  "keep this load balancer: channel late-mux has its pods, and no condition says that its ports are on the mux",
+		"shop/slow":  "keep this load balancer: channel slow-mux has its pods, and they aren't on the mux (BackendsRefused)",
+		"chat/web":   "no other Service that it may share with has the same settings",
+		"shop/gone":  "no other Service that it may share with has the same settings",
+	} {
+		found := false
+		for _, line := range strings.Split(got.Out, "\n") {
+			if name, why, _ := strings.Cut(line, " "); name == service {
+				found = true
+				if why = strings.TrimSpace(why); !strings.HasPrefix(why, says) || strings.Contains(why, change) != strings.Contains(says, change) {
+					t.Errorf("%s: %q, want %q", service, why, says)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("nothing about %s in\n%s", service, got.Out)
+		}
 	}
 }
 

@@ -183,12 +183,13 @@ func testSurvey(t *testing.T, w *world) {
 			"chat/dns-mux": "tcp:53->53, udp:53->53",
 		} {
 			namespace, name, _ := strings.Cut(channel, "/")
-			out, err := w.TryKubectl(ctx, "", "get", "service", name, "--namespace="+namespace, `--output=jsonpath={.metadata.annotations.svc-mux\.nowake\.ai/ports}`)
+			out, err := w.TryKubectl(ctx, "", "get", "service", name, "--namespace="+namespace,
+				`--output=jsonpath={.metadata.annotations.svc-mux\.nowake\.ai/ports} {.status.conditions[?(@.type=="svc-mux.nowake.ai/Programmed")].status}`)
 			if err != nil {
 				return err
 			}
-			if out.Stdout != ports {
-				return errors.New(channel + " has ports " + out.Stdout + ", not " + ports)
+			if out.Stdout != ports+" True" {
+				return errors.New(channel + " has ports and condition Programmed: " + out.Stdout + ", not " + ports + " True")
 			}
 		}
 		return nil
