@@ -179,6 +179,7 @@ func (g *gathering) claimants() error {
 // add adds a claimant with its backends. A listener has no Service ports: see slices.BackingOf.
 func (g *gathering) add(channel plan.ObservedChannel, ports []corev1.ServicePort) error {
 	sources, err := g.from.Sources(channel.Key)
+	skipped := errors.As(err, &Skipped{})
 	var unread string
 	if err := take(err, &unread); err != nil {
 		return err
@@ -188,7 +189,7 @@ func (g *gathering) add(channel plan.ObservedChannel, ports []corev1.ServicePort
 	}
 	g.Sources[channel.Key] = sources
 	if g.World.Mux != nil {
-		channel.Backends = g.backing(&channel, ports, unread != "")
+		channel.Backends = g.backing(&channel, ports, skipped || unread != "")
 		channel.RefusedSlices = g.from.RefusedSlices(channel.Key)
 	}
 	g.World.Channels = append(g.World.Channels, channel)

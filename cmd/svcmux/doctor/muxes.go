@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
@@ -84,10 +85,13 @@ func troubled(c *sight.Carrier) string {
 	return ""
 }
 
-// backends counts the conditions of channels about slices.
+// backends counts the conditions of channels about slices, and the listeners with backends, which have no such condition.
 func (e *examination) backends(s *sight.Sight) {
 	count := map[validation.Reason]int{}
 	for i := range s.World.Channels {
+		if channel := &s.World.Channels[i]; !claimants.IsService(channel.Key) && channel.Backends == plan.Backed {
+			count[plan.HasBackends]++
+		}
 		for _, c := range s.World.Channels[i].Conditions {
 			if c.Type == s.World.Keys.BackendsReady {
 				count[validation.Reason(c.Reason)]++

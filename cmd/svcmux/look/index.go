@@ -9,6 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
@@ -93,14 +94,14 @@ func (s *source) Channels() ([]*corev1.Service, error) {
 }
 
 func (s *source) Sources(channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
-	if s.World.Unread.NoSlices {
+	if s.World.Unread.NoSlices && claimants.IsService(channel) { // a listener has no slices of its own
 		return nil, sight.Skipped{}
 	}
 	return s.sources[channel], unreadable(s.World.Unread.unreadSlices(channel.Namespace))
 }
 
 func (s *source) OnMux() ([]*discoveryv1.EndpointSlice, error) {
-	if s.World.Unread.NoSlices {
+	if s.World.Unread.NoSlices && !s.World.Unread.SlicesOnMuxes[s.mux.Namespace] {
 		return s.carried[s.mux], sight.Skipped{}
 	}
 	return s.carried[s.mux], unreadable(s.World.Unread.unreadSlices(s.mux.Namespace))

@@ -29,21 +29,24 @@ func (r *reading) readSlices(ctx context.Context) (err error) {
 	return r.readOnMuxes(ctx, r.Index().Existing())
 }
 
-// readRecords reads our slices of muxes whose ledger can't be used or has no claims: the plan rebuilds claims from these slices.
+// readRecords reads our slices of muxes whose ledger can't be used or has no claims: the plan rebuilds claims from these slices. It also reads those of
+// muxes that are made for Gateways: listeners have no condition that tells whether they have backends.
 func (r *reading) readRecords(ctx context.Context) error {
+	clear(r.Slices)
 	x := r.Index()
-	var lost []types.NamespacedName
+	var needed []types.NamespacedName
 	for _, mux := range x.Existing() {
 		ledger, err := (&source{x, mux}).Ledger(plan.ReadMux(r.Language, r.Services[mux], false))
-		if err != nil || ledger.Condition != plan.Good || len(ledger.Ledger.Claims) == 0 {
-			lost = append(lost, mux)
+		_, listens := GatewayOfMux(r.Language.Keys(), r.Services[mux])
+		if listens || err != nil || ledger.Condition != plan.Good || len(ledger.Ledger.Claims) == 0 {
+			needed = append(needed, mux)
 		}
 	}
 	r.Unread.SlicesIn = map[string]bool{}
-	if err := r.readOnMuxes(ctx, lost); err != nil {
+	if err := r.readOnMuxes(ctx, needed); err != nil {
 		return err
 	}
-	r.Unread.SlicesIn, r.Unread.NoSlices = nil, true
+	r.Unread.SlicesOnMuxes, r.Unread.SlicesIn, r.Unread.NoSlices = r.Unread.SlicesIn, nil, true
 	return nil
 }
 

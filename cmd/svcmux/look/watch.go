@@ -114,6 +114,11 @@ func (r *reading) follow(ctx context.Context, every time.Duration, show func() e
 			if err := r.readListeners(ctx); err != nil {
 				return false, err
 			}
+			if !r.ask.Slices { // no watch tells of them
+				if err := r.readRecords(ctx); err != nil {
+					return false, err
+				}
+			}
 			if err := show(); err != nil {
 				return false, err
 			}

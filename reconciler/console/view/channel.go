@@ -85,7 +85,7 @@ func channelState(verdict *plan.Verdict, observed *plan.ObservedChannel, has boo
 		return channelRefused
 	case !verdict.Programmed:
 		return channelPending
-	case observed != nil && observed.Backends != plan.Backed:
+	case observed != nil && observed.Backends != plan.Backed && observed.Backends != plan.Unknown:
 		return channelUnbacked
 	}
 	return channelProgrammed
