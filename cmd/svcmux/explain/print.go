@@ -43,7 +43,7 @@ func (t *text) chain(c *view.Chain) {
 	}
 	t.backends(c)
 	if len(c.Warnings) > 0 {
-		fmt.Fprintln(t.to, "\nAdmission warns:")
+		fmt.Fprintln(t.to, "\nWarnings:")
 		for _, warning := range c.Warnings {
 			t.item(warning.Reason + ": " + warning.Message)
 		}

@@ -62,7 +62,7 @@ function show(chain, app) {
     chain.channel?.listener && h('section', { class: 'panel' }, h('h2', {}, 'Routes'), h('div', { class: 'routes' }, routes(chain.channel.listener))),
     chain.conditions?.length > 0 && h('section', { class: 'panel' }, h('h2', {}, 'Conditions in the cluster'), h('ul', { class: 'said' }, chain.conditions.map((c) =>
       h('li', {}, h('b', {}, c.type), ` ${c.status}, ${c.reason}: `, c.message)))),
-    chain.warnings?.length > 0 && h('section', { class: 'panel' }, h('h2', {}, 'Warnings of admission'), h('ul', { class: 'notes' }, chain.warnings.map((w) =>
+    chain.warnings?.length > 0 && h('section', { class: 'panel' }, h('h2', {}, 'Warnings'), h('ul', { class: 'notes' }, chain.warnings.map((w) =>
       h('li', { data: { tone: 'warn' } }, h('b', {}, w.reason), ' ', w.message)))),
   ]
 }
