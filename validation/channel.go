@@ -72,7 +72,7 @@ func (l Language) ParseChannel(svc *corev1.Service) (Channel, Findings) {
 		Object:   objectOf(&svc.ObjectMeta),
 		Mux:      l.muxOf(svc, &found),
 		Direct:   l.directNames(svc),
-		Proxied:  parseSwitch(svc.Annotations[CloudflareProxied]),
+		Proxied:  parseSwitch(svc.Annotations[FormerCloudflareProxied]),
 		Families: svc.Spec.IPFamilies,
 	}
 	checkType(svc, IsChannel, &found)

@@ -22,7 +22,7 @@ func TestParseChannelReadsEverything(t *testing.T) {
 				lang.Keys().ChannelHostname: "b.example.com,A.example.com.",
 				lang.Keys().Disabled:        "true",
 				lang.Keys().Ports:           "http:80->8080, grpc:9090->20001",
-				CloudflareProxied:           "true",
+				FormerCloudflareProxied:     "true",
 			},
 		},
 		Spec: corev1.ServiceSpec{

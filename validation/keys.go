@@ -8,10 +8,10 @@ import (
 // DefaultPrefix is the prefix of all names below, unless another one is configured.
 const DefaultPrefix = "svc-mux.nowake.ai"
 
-// Annotations of external-dns that the reconciler writes on a mux. CloudflareProxied is also read from channels.
+// Annotations of external-dns that the reconciler writes on a mux. FormerCloudflareProxied is also read from channels.
 const (
-	ExternalDNSHostname = "external-dns.alpha.kubernetes.io/hostname"
-	CloudflareProxied   = "external-dns.alpha.kubernetes.io/cloudflare-proxied"
+	FormerHostname          = "external-dns.alpha.kubernetes.io/hostname"
+	FormerCloudflareProxied = "external-dns.alpha.kubernetes.io/cloudflare-proxied"
 )
 
 // Keys are the full names of annotations, labels, the finalizer and condition types, prefix included.

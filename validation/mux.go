@@ -83,7 +83,7 @@ func (l Language) ParseMux(svc *corev1.Service) (Mux, Findings) {
 		Object:   objectOf(&svc.ObjectMeta),
 		Ports:    svc.Spec.Ports,
 		Families: svc.Spec.IPFamilies,
-		DNS:      parseExternalDNS(svc.Annotations[ExternalDNSHostname], svc.Annotations[CloudflareProxied]),
+		DNS:      parseExternalDNS(svc.Annotations[FormerHostname], svc.Annotations[FormerCloudflareProxied]),
 		OurDNS:   ParseAggregated(svc.Annotations[l.keys.AggregatedExternalDNS]),
 		Ranges:   ParseRanges(svc.Annotations[l.keys.Ranges]),
 		Channels: svc.Annotations[l.keys.Channels],

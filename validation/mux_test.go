@@ -34,7 +34,7 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		k.AllowedNamespaces: "Same,team-*", k.AllowedHostnames: "*.{namespace}.example.com",
 		k.AllowedProtocols: "tcp", k.AllocationConfigMap: "ledger", k.ReleaseGrace: "1h30m", k.Placeholder: "keep",
 		k.Disabled: "true", k.Generation: "42", k.Ledger: "before", k.Channels: "c", k.Topology: "t", k.Summary: "s",
-		ExternalDNSHostname: "a.example.com,Owner.example.com", CloudflareProxied: "false",
+		FormerHostname: "a.example.com,Owner.example.com", FormerCloudflareProxied: "false",
 		k.AggregatedExternalDNS: "a.example.com,cloudflare-proxied=false",
 	})
 	svc.Spec.LoadBalancerClass = ptr("networking.gke.io/l4")

@@ -19,7 +19,7 @@ func services(keys Keys) *rapid.Generator[*corev1.Service] {
 		"1", "0", "080", "Same", "same", "*", "team-*", "*.{namespace}.example.com", "a.b,A.b", "10m", "keep", "TCP", ",,",
 		"10.0.0.0/8", "http:80->8080", "192.0.2.1,2001:db8::1", "192.0.2.1,192.0.2.2",
 	})
-	key := rapid.SampledFrom(append(keyList(keys), keys.Ports+"x", "example.com/x", CloudflareProxied, ExternalDNSHostname,
+	key := rapid.SampledFrom(append(keyList(keys), keys.Ports+"x", "example.com/x", FormerCloudflareProxied, FormerHostname,
 		corev1.AnnotationLoadBalancerSourceRangesKey, "cloud.google.com/l4-rbs", "service.beta.kubernetes.io/x"))
 	class := rapid.SampledFrom([]string{
 		"", "", "svc-mux.nowake.ai/mux", "svc-mux.nowake.ai/mux.ns", "svc-mux.nowake.ai", "svc-mux.nowake.ai/A", "other/x",

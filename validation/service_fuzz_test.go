@@ -37,7 +37,7 @@ func FuzzService(f *testing.F) {
 			k.AllowedHostnames: names, k.AllowedProtocols: protocol, k.AllocationConfigMap: names,
 			k.ReleaseGrace: setting, k.Placeholder: setting, k.Provider: setting, k.Disabled: multiplexer, k.Generation: setting,
 			k.Address: requests, k.Gateways: setting, k.AggregatedExternalDNS: names, DefaultPrefix + "/" + names: setting,
-			"service.beta.kubernetes.io/" + names: setting, ExternalDNSHostname: names, CloudflareProxied: setting,
+			"service.beta.kubernetes.io/" + names: setting, FormerHostname: names, FormerCloudflareProxied: setting,
 		}
 		svc.Labels = map[string]string{DefaultPrefix + "/" + names: setting, "svc-mux.nowake.io/" + port: setting}
 		found := Findings{Warnings: lang.Typos(svc)}

@@ -97,7 +97,7 @@ func withoutNotes(patch plan.MuxPatch, keys validation.Keys, there map[string]st
 // withoutNames leaves the DNS names on the mux as they are.
 func withoutNames(patch plan.MuxPatch, keys validation.Keys) plan.MuxPatch {
 	patch.Annotations = maps.Clone(patch.Annotations)
-	for _, key := range [...]string{validation.ExternalDNSHostname, validation.CloudflareProxied, keys.AggregatedExternalDNS} {
+	for _, key := range [...]string{validation.FormerHostname, validation.FormerCloudflareProxied, keys.AggregatedExternalDNS} {
 		delete(patch.Annotations, key)
 	}
 	return patch

@@ -60,9 +60,9 @@ func TestAnnotationsThatAreRefusedAreLeftOut(t *testing.T) {
 		"nothing is refused": {nil, "generation hostname ledger topology", nil},
 		"the annotations for people": {[]string{keys.Topology}, "generation hostname ledger -topology",
 			[]string{"what is written for people on the mux was refused: Request entity too large: no " + keys.Topology}},
-		"DNS names": {[]string{validation.ExternalDNSHostname}, "generation ledger topology",
+		"DNS names": {[]string{validation.FormerHostname}, "generation ledger topology",
 			[]string{"the DNS names that are gathered on the mux were refused, and stay as they are"}},
-		"both": {[]string{keys.Topology, validation.ExternalDNSHostname}, "generation ledger -topology",
+		"both": {[]string{keys.Topology, validation.FormerHostname}, "generation ledger -topology",
 			[]string{"what is written for people on the mux was refused", "the DNS names that are gathered"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestAnnotationsThatAreRefusedAreLeftOut(t *testing.T) {
 			o.Writer, o.Events = server, events
 			o.service.Annotations[keys.Topology] = "before"
 			p := &plan.Plan{Mux: o.world.Key, Publish: &plan.MuxPatch{Annotations: map[string]string{
-				keys.Topology: "now", keys.Generation: "2", keys.Ledger: "claims", validation.ExternalDNSHostname: "a.example.com",
+				keys.Topology: "now", keys.Generation: "2", keys.Ledger: "claims", validation.FormerHostname: "a.example.com",
 			}}}
 			for pass := range 2 {
 				o.service.Annotations = map[string]string{keys.Topology: "before"}
@@ -104,9 +104,9 @@ func TestAnnotationsThatAreRefusedAreLeftOut(t *testing.T) {
 // at once.
 func TestNamesThatAreLeftOutAreNoDrift(t *testing.T) {
 	o := newIsolation(t, &strictServer{nodePorts: 1 << 16}, 0)
-	o.Writer = &pickyServer{refuses: []string{validation.ExternalDNSHostname}}
-	names := map[string]string{validation.ExternalDNSHostname: "a.example.com"}
-	all := map[string]string{o.Language.Keys().Generation: "2", validation.ExternalDNSHostname: "a.example.com"}
+	o.Writer = &pickyServer{refuses: []string{validation.FormerHostname}}
+	names := map[string]string{validation.FormerHostname: "a.example.com"}
+	all := map[string]string{o.Language.Keys().Generation: "2", validation.FormerHostname: "a.example.com"}
 	for pass, wanted := range []map[string]string{all, names, names, names, all} {
 		p := &plan.Plan{Mux: o.world.Key, Publish: &plan.MuxPatch{Content: 7, Annotations: wanted}}
 		if o.takeTurn(p) != p {

@@ -84,7 +84,7 @@ func TestTooManyNamesDoNotDisplaceGatheredNames(t *testing.T) {
 	w.Channels = append(w.Channels, had, late, other)
 	w.Ledger.Ledger.Hostnames = []plan.HostnameHolder{{Hostname: "had-0.a.io", Namespace: "a"}}
 	p := plan.Mux(w, plan.Memory{})
-	got := p.Publish.Annotations[validation.ExternalDNSHostname]
+	got := p.Publish.Annotations[validation.FormerHostname]
 	if want := "had-0.a.io,web-0.b.io"; got != want {
 		t.Errorf("gathered %q, want %q", got, want)
 	}
@@ -118,7 +118,7 @@ func TestNamespacesShareTheComparisonsOfAPass(t *testing.T) {
 	}
 	slices.Sort(want)
 	p := plan.Mux(w, plan.Memory{})
-	if got := p.Publish.Annotations[validation.ExternalDNSHostname]; got != strings.Join(want, ",") {
+	if got := p.Publish.Annotations[validation.FormerHostname]; got != strings.Join(want, ",") {
 		t.Errorf("gathered %q, want %q", got, want)
 	}
 	for _, verdict := range p.Verdicts {

@@ -44,5 +44,5 @@ func textProxiedConflict(now, wish validation.Switch) string {
 		value = "neither true nor false"
 	}
 	return fmt.Sprintf("%s is %s on the mux and stays so, though its channels say %s: take it off the mux to have it follow "+
-		"them", validation.CloudflareProxied, value, wish)
+		"them", validation.FormerCloudflareProxied, value, wish)
 }

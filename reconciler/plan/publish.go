@@ -74,8 +74,8 @@ func (w *writing) annotate(patch *MuxPatch, to target) bool {
 		set(mux.Topology != notes.topology, keys.Topology, notes.topology),
 		set(mux.Summary != notes.summary, keys.Summary, notes.summary),
 		set(!slices.Equal(mux.DNS.Hostnames, w.dns.all.Hostnames),
-			validation.ExternalDNSHostname, validation.FormatHostnames(w.dns.all.Hostnames)),
-		set(mux.DNS.Proxied != w.dns.all.Proxied, validation.CloudflareProxied, w.dns.all.Proxied.String()),
+			validation.FormerHostname, validation.FormatHostnames(w.dns.all.Hostnames)),
+		set(mux.DNS.Proxied != w.dns.all.Proxied, validation.FormerCloudflareProxied, w.dns.all.Proxied.String()),
 	}
 	set(!slices.Equal(mux.OurDNS.Hostnames, w.dns.ours.Hostnames) || mux.OurDNS.Proxied != w.dns.ours.Proxied,
 		keys.AggregatedExternalDNS, validation.FormatAggregated(w.dns.ours))

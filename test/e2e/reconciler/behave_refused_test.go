@@ -138,7 +138,7 @@ func (s cases) refusedNames(t *testing.T) {
 	mux := s.mux(t, "named")
 	web := s.channel(t, "named", "web", mux)
 	s.awaitServed(t, web, "http:80->20000")
-	const hostname = validation.ExternalDNSHostname
+	const hostname = validation.FormerHostname
 	s.Apply(t, policy(mux, fmt.Sprintf("!('%[1]s' in object.metadata.annotations && object.metadata.annotations['%[1]s'].contains('evil'))", hostname),
 		"no such name"))
 	s.awaitDenied(t, mux, fmt.Sprintf(`{"metadata":{"annotations":{"%s":"evil"}}}`, hostname))
