@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,7 +73,7 @@ func (l Language) ParseChannel(svc *corev1.Service) (Channel, Findings) {
 		Object:   objectOf(&svc.ObjectMeta),
 		Mux:      l.muxOf(svc, &found),
 		Direct:   l.directNames(svc),
-		Proxied:  parseSwitch(svc.Annotations[FormerCloudflareProxied]),
+		Proxied:  parseSwitch(cmp.Or(svc.Annotations[CloudflareProxied], svc.Annotations[FormerCloudflareProxied])),
 		Families: svc.Spec.IPFamilies,
 	}
 	checkType(svc, IsChannel, &found)

@@ -15,6 +15,15 @@ func ExternalDNSPrefixes() []string {
 	return []string{"external-dns.alpha.kubernetes.io", "external-dns.kubernetes.io"}
 }
 
+// ExternalDNSKeys are the annotations of external-dns that the reconciler writes, under one prefix.
+type ExternalDNSKeys struct{ Hostname, Proxied string }
+
+// ExternalDNSOnMux returns the annotations that the reconciler writes on a mux, in the order of ExternalDNSPrefixes: an external-dns reads one prefix
+// alone, and release 0.22 changed the default.
+func ExternalDNSOnMux() [2]ExternalDNSKeys {
+	return [...]ExternalDNSKeys{{FormerHostname, FormerCloudflareProxied}, {ExternalDNSHostname, CloudflareProxied}}
+}
+
 // The annotations from which external-dns takes a Service's DNS names: for its load balancer, and for its cluster IP.
 const (
 	directHostname         = "hostname"

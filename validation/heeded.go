@@ -57,7 +57,7 @@ func (l Language) useOf(key string) use {
 		return useUnknown
 	case slices.Contains(l.external, key):
 		return useValue
-	case key == FormerHostname, key == FormerCloudflareProxied, key == corev1.AnnotationLoadBalancerSourceRangesKey:
+	case isExternalDNSKey(key), key == corev1.AnnotationLoadBalancerSourceRangesKey:
 		return useValue
 	case strings.HasPrefix(key, kopfPrefix):
 		return useLeftover

@@ -8,10 +8,13 @@ import (
 // DefaultPrefix is the prefix of all names below, unless another one is configured.
 const DefaultPrefix = "svc-mux.nowake.ai"
 
-// Annotations of external-dns that the reconciler writes on a mux. FormerCloudflareProxied is also read from channels.
+// Annotations of external-dns that the reconciler writes on a mux. Those of former releases have the prefix that was external-dns's default before
+// release 0.22. The proxy settings are also read from channels.
 const (
 	FormerHostname          = "external-dns.alpha.kubernetes.io/hostname"
 	FormerCloudflareProxied = "external-dns.alpha.kubernetes.io/cloudflare-proxied"
+	ExternalDNSHostname     = "external-dns.kubernetes.io/hostname"
+	CloudflareProxied       = "external-dns.kubernetes.io/cloudflare-proxied"
 )
 
 // Keys are the full names of annotations, labels, the finalizer and condition types, prefix included.

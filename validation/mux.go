@@ -52,7 +52,7 @@ type Mux struct {
 	// Generation is the ledger generation stamped on the mux; 0 without a stamp.
 	Generation int64
 	// DNS holds the current values of external-dns's annotations on the mux, and OurDNS the part of them that we wrote.
-	DNS, OurDNS ExternalDNS
+	DNS, OurDNS MuxDNS
 	// Ranges are the ranges in the ranges annotation of a mux on gateways, sorted.
 	Ranges []MuxRange
 	// Channels, Topology and Summary are the current annotations for people.
@@ -83,7 +83,7 @@ func (l Language) ParseMux(svc *corev1.Service) (Mux, Findings) {
 		Object:   objectOf(&svc.ObjectMeta),
 		Ports:    svc.Spec.Ports,
 		Families: svc.Spec.IPFamilies,
-		DNS:      parseExternalDNS(svc.Annotations[FormerHostname], svc.Annotations[FormerCloudflareProxied]),
+		DNS:      parseExternalDNS(svc),
 		OurDNS:   ParseAggregated(svc.Annotations[l.keys.AggregatedExternalDNS]),
 		Ranges:   ParseRanges(svc.Annotations[l.keys.Ranges]),
 		Channels: svc.Annotations[l.keys.Channels],

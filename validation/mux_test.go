@@ -34,7 +34,7 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		k.AllowedNamespaces: "Same,team-*", k.AllowedHostnames: "*.{namespace}.example.com",
 		k.AllowedProtocols: "tcp", k.AllocationConfigMap: "ledger", k.ReleaseGrace: "1h30m", k.Placeholder: "keep",
 		k.Disabled: "true", k.Generation: "42", k.Ledger: "before", k.Channels: "c", k.Topology: "t", k.Summary: "s",
-		FormerHostname: "a.example.com,Owner.example.com", FormerCloudflareProxied: "false",
+		FormerHostname: "a.example.com,Owner.example.com", FormerCloudflareProxied: "false", ExternalDNSHostname: "a.example.com",
 		k.AggregatedExternalDNS: "a.example.com,cloudflare-proxied=false",
 	})
 	svc.Spec.LoadBalancerClass = ptr("networking.gke.io/l4")
@@ -54,8 +54,8 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		Protocols:       ProtocolPolicy{Allowed: TCP},
 		ProtocolsStated: true,
 		Ledger:          "ledger", Grace: 90 * time.Minute, Placeholder: PlaceholderKeep, Generation: 42, LedgerInForce: "before",
-		DNS:      ExternalDNS{Hostnames: []string{"a.example.com", "owner.example.com"}, Proxied: Off},
-		OurDNS:   ExternalDNS{Hostnames: []string{"a.example.com"}, Proxied: Off},
+		DNS:      MuxDNS{{Hostnames: []string{"a.example.com", "owner.example.com"}, Proxied: Off}, {Hostnames: []string{"a.example.com"}}},
+		OurDNS:   MuxDNS{{Hostnames: []string{"a.example.com"}, Proxied: Off}, {Hostnames: []string{"a.example.com"}, Proxied: Off}},
 		Channels: "c", Topology: "t", Summary: "s",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Annotations that we write on Services and parse again.
@@ -93,57 +95,114 @@ func (s Switch) String() string {
 	return ""
 }
 
-// ExternalDNS holds a mux's annotations for external-dns, or the part of them that we wrote.
+// ExternalDNS holds the values of external-dns's annotations on a mux under one prefix, or the part of them that we wrote.
 type ExternalDNS struct {
 	Hostnames []string // sorted, without duplicates, in lower case
 	Proxied   Switch
 }
 
-// proxiedEntry begins the only entry of aggregated-external-dns that is no DNS name: the proxy setting that we wrote.
+// MuxDNS holds an ExternalDNS for each of ExternalDNSOnMux.
+type MuxDNS [2]ExternalDNS
+
+// proxiedEntry begins the only entries of aggregated-external-dns that are no DNS names: the proxy setting that we wrote.
 const proxiedEntry = "cloudflare-proxied="
 
 // FormatHostnames returns external-dns's hostname annotation.
 func FormatHostnames(names []string) string { return strings.Join(names, ",") }
 
 // FormatAggregated returns the aggregated-external-dns annotation: the values that we wrote, such as
-// "app.example.com,cloudflare-proxied=true".
-func FormatAggregated(ours ExternalDNS) string {
-	all := slices.Clone(ours.Hostnames)
-	if value := ours.Proxied.String(); value != "" {
-		all = append(all, proxiedEntry+value)
+// "app.example.com,cloudflare-proxied=true". A value that we wrote under one prefix alone, because the mux's owner has it under the other, has that
+// prefix and a slash before it. Releases that know one prefix skip such an entry.
+func FormatAggregated(ours MuxDNS) string {
+	var all []string
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(ours[0].Hostnames, ours[1].Hostnames)))) {
+		has := func(dns *ExternalDNS) bool { return slices.Contains(dns.Hostnames, name) }
+		all = append(all, writtenUnder(has(&ours[0]), has(&ours[1]), name))
+	}
+	if ours[0].Proxied == ours[1].Proxied {
+		ours[1].Proxied = Unset
+		if value := ours[0].Proxied.String(); value != "" {
+			return strings.Join(append(all, proxiedEntry+value), ",")
+		}
+	}
+	for i := range ours {
+		if value := ours[i].Proxied.String(); value != "" {
+			all = append(all, writtenUnder(i == 0, i == 1, proxiedEntry+value))
+		}
 	}
 	return strings.Join(all, ",")
 }
 
+// writtenUnder returns an entry of aggregated-external-dns.
+func writtenUnder(former, current bool, entry string) string {
+	switch prefixes := ExternalDNSPrefixes(); {
+	case former && current:
+		return entry
+	case former:
+		return prefixes[0] + "/" + entry
+	default:
+		return prefixes[1] + "/" + entry
+	}
+}
+
 // ParseAggregated parses the aggregated-external-dns annotation. It drops entries that we can't have written, so that
 // those count as the owner's and are left alone.
-func ParseAggregated(value string) ExternalDNS {
-	var ours ExternalDNS
+func ParseAggregated(value string) MuxDNS {
+	var ours MuxDNS
+	prefixes := ExternalDNSPrefixes()
 	for entry := range entries(value) {
-		if proxied, found := strings.CutPrefix(entry, proxiedEntry); found {
-			ours.Proxied = parseSwitch(proxied)
-			continue
+		alone := slices.IndexFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(entry, prefix+"/") })
+		if alone >= 0 {
+			entry = strings.TrimPrefix(entry, prefixes[alone]+"/")
 		}
-		if name := canonicalName(entry); isWildHostname(name) {
-			ours.Hostnames = append(ours.Hostnames, name)
+		for i := range ours {
+			if alone < 0 || alone == i {
+				ours[i].wrote(entry)
+			}
 		}
 	}
-	ours.sort()
+	for i := range ours {
+		ours[i].sort()
+	}
 	return ours
 }
 
-// parseExternalDNS parses external-dns's annotations. It reports no problems, since other writers own them; an invalid
-// name is kept unchanged.
-func parseExternalDNS(hostnames, proxied string) ExternalDNS {
-	dns := ExternalDNS{Proxied: parseSwitch(proxied)}
-	for entry := range entries(hostnames) {
-		if name := canonicalName(entry); isWildHostname(name) {
-			entry = name
-		}
-		dns.Hostnames = append(dns.Hostnames, entry)
+// wrote adds an entry of aggregated-external-dns.
+func (d *ExternalDNS) wrote(entry string) {
+	if proxied, found := strings.CutPrefix(entry, proxiedEntry); found {
+		d.Proxied = parseSwitch(proxied)
+		return
 	}
-	dns.sort()
-	return dns
+	if name := canonicalName(entry); isWildHostname(name) {
+		d.Hostnames = append(d.Hostnames, name)
+	}
+}
+
+// parseExternalDNS parses external-dns's annotations on a mux. It reports no problems, since other writers own them; an invalid
+// name is kept unchanged.
+func parseExternalDNS(svc *corev1.Service) MuxDNS {
+	var all MuxDNS
+	for i, keys := range ExternalDNSOnMux() {
+		dns := ExternalDNS{Proxied: parseSwitch(svc.Annotations[keys.Proxied])}
+		for entry := range entries(svc.Annotations[keys.Hostname]) {
+			if name := canonicalName(entry); isWildHostname(name) {
+				entry = name
+			}
+			dns.Hostnames = append(dns.Hostnames, entry)
+		}
+		dns.sort()
+		all[i] = dns
+	}
+	return all
+}
+
+func isExternalDNSKey(key string) bool {
+	for _, keys := range ExternalDNSOnMux() {
+		if key == keys.Hostname || key == keys.Proxied {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *ExternalDNS) sort() {

@@ -97,8 +97,10 @@ func withoutNotes(patch plan.MuxPatch, keys validation.Keys, there map[string]st
 // withoutNames leaves the DNS names on the mux as they are.
 func withoutNames(patch plan.MuxPatch, keys validation.Keys) plan.MuxPatch {
 	patch.Annotations = maps.Clone(patch.Annotations)
-	for _, key := range [...]string{validation.FormerHostname, validation.FormerCloudflareProxied, keys.AggregatedExternalDNS} {
-		delete(patch.Annotations, key)
+	delete(patch.Annotations, keys.AggregatedExternalDNS)
+	for _, external := range validation.ExternalDNSOnMux() {
+		delete(patch.Annotations, external.Hostname)
+		delete(patch.Annotations, external.Proxied)
 	}
 	return patch
 }

@@ -127,3 +127,30 @@ func TestNamespacesShareTheComparisonsOfAPass(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesLeaveRoomForOtherAnnotations: a mux has each name three times, and Kubernetes allows 256 KiB of annotations. A mux that has more names,
+// from a release that wrote them twice, keeps them, and gets no new ones.
+func TestNamesLeaveRoomForOtherAnnotations(t *testing.T) {
+	format := "n%03d." + strings.Repeat(strings.Repeat("a", 60)+".", 3) + "io"
+	for name, tc := range map[string]struct{ had, want, most int }{
+		"a new mux":                   {0, 214, 120 << 10},
+		"a mux with names for 60 KiB": {320, 320, 190 << 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Mux: muxThatSays(t, nil), Channels: namesOf("a", format, 512)}
+			for i := range tc.had {
+				w.Ledger.Ledger.Hostnames = append(w.Ledger.Ledger.Hostnames, plan.HostnameHolder{Hostname: fmt.Sprintf(format, i), Namespace: "a"})
+			}
+			annotations, bytes := plan.Mux(w, plan.Memory{}).Publish.Annotations, 0
+			for _, key := range []string{validation.FormerHostname, validation.ExternalDNSHostname, w.Keys.AggregatedExternalDNS} {
+				if got := len(strings.Split(annotations[key], ",")); got != tc.want {
+					t.Errorf("%d names in %s, want %d", got, key, tc.want)
+				}
+				bytes += len(annotations[key])
+			}
+			if bytes > tc.most {
+				t.Errorf("%d bytes", bytes)
+			}
+		})
+	}
+}

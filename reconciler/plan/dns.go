@@ -11,13 +11,17 @@ import (
 )
 
 // maxHostnamesBytes bounds the DNS names gathered on a mux. All annotations of an object together may have 256 KiB. The
-// mux has the names twice, topology and channels take 64 KiB (see notes.go), and the rest is for the mux's owner.
-const maxHostnamesBytes = 64 << 10
+// mux has the names three times, topology and channels take 64 KiB (see notes.go), and the rest is for the mux's owner. Former releases wrote the
+// names twice, and gathered formerHostnamesBytes of them: those names stay.
+const (
+	maxHostnamesBytes    = 40 << 10
+	formerHostnamesBytes = 64 << 10
+)
 
 // dns is the DNS names and the proxied flag that the mux gives external-dns.
 type dns struct {
-	ours    validation.ExternalDNS // set by the reconciler
-	all     validation.ExternalDNS // set by the reconciler or the mux's owner
+	ours    validation.MuxDNS // set by the reconciler
+	all     validation.MuxDNS // set by the reconciler or the mux's owner
 	holders []HostnameHolder
 	of      map[types.NamespacedName][]string // gathered names, by channel
 }
@@ -38,16 +42,23 @@ func gatherNames(p *pass) {
 	}
 	p.dns.of = map[types.NamespacedName][]string{}
 	g.askAll(asking)
-	owners := g.ownersNames()
-	owns := sets.New(owners...)
-	for _, name := range slices.Sorted(maps.Keys(g.has)) {
+	gathered := slices.Sorted(maps.Keys(g.has))
+	for _, name := range gathered {
 		p.dns.holders = append(p.dns.holders, HostnameHolder{name, g.has[name]})
-		if !owns.Has(name) {
-			p.dns.ours.Hostnames = append(p.dns.ours.Hostnames, name)
-		}
 	}
-	p.dns.all.Hostnames = slices.Sorted(slices.Values(slices.Concat(owners, p.dns.ours.Hostnames)))
-	g.proxied(asking)
+	wish := g.proxied(asking)
+	for i := range p.dns.all {
+		g.names(i, gathered)
+		g.flag(i, wish)
+	}
+}
+
+// names adds the gathered names to those of the mux's owner, under one of the prefixes.
+func (g *gathering) names(i int, gathered []string) {
+	ours, all := &g.dns.ours[i], &g.dns.all[i]
+	owners := slices.DeleteFunc(slices.Clone(g.w.Mux.DNS[i].Hostnames), sets.New(g.w.Mux.OurDNS[i].Hostnames...).Has)
+	ours.Hostnames = slices.DeleteFunc(slices.Clone(gathered), sets.New(owners...).Has)
+	all.Hostnames = slices.Sorted(slices.Values(slices.Concat(owners, ours.Hostnames)))
 }
 
 type gathering struct {
@@ -83,11 +94,6 @@ func (g *gathering) askAll(asking []*channel) {
 	}
 }
 
-// ownersNames returns the names that the mux's owner set.
-func (g *gathering) ownersNames() []string {
-	return slices.DeleteFunc(slices.Clone(g.w.Mux.DNS.Hostnames), sets.New(g.w.Mux.OurDNS.Hostnames...).Has)
-}
-
 func (g *gathering) ask(c *channel, name string) {
 	namespace := c.Key.Namespace
 	had := g.had[name] == namespace
@@ -106,7 +112,7 @@ func (g *gathering) ask(c *channel, name string) {
 	case !had && !g.allowed.hostname(name, namespace):
 		g.deny(c, HostnameNotAllowed, denial{name: name})
 		return
-	case g.bytes+len(name)+1 > maxHostnamesBytes:
+	case g.bytes+len(name)+1 > formerHostnamesBytes, !had && g.bytes+len(name)+1 > maxHostnamesBytes:
 		g.deny(c, HostnameNotAllowed, denial{name: name, full: true})
 		return
 	default:
@@ -120,9 +126,9 @@ func (g *gathering) deny(c *channel, reason validation.Reason, denied denial) {
 	c.remarks = append(c.remarks, remark{reason: reason, denied: denied})
 }
 
-// proxied decides the flag: it is on if all channels that set it say so. A value that the mux's owner set stays; a conflict with it is a warning.
-func (g *gathering) proxied(asking []*channel) {
-	wish := validation.Unset
+// proxied returns the flag that the channels wish: it is on if all channels that set it say so.
+func (g *gathering) proxied(asking []*channel) (wish validation.Switch) {
+	wish = validation.Unset
 	for _, c := range asking {
 		switch {
 		case len(g.dns.of[c.Key]) == 0 || c.Proxied == validation.Unset || c.Proxied == validation.Garbled:
@@ -132,13 +138,18 @@ func (g *gathering) proxied(asking []*channel) {
 			wish = validation.On
 		}
 	}
-	now, ours := g.w.Mux.DNS.Proxied, g.w.Mux.OurDNS.Proxied
+	return wish
+}
+
+// flag sets the flag under one of the prefixes. A value that the mux's owner set stays; a conflict with it is a warning.
+func (g *gathering) flag(i int, wish validation.Switch) {
+	now, ours := g.w.Mux.DNS[i].Proxied, g.w.Mux.OurDNS[i].Proxied
 	if now != validation.Unset && now != ours {
-		g.dns.all.Proxied = now
+		g.dns.all[i].Proxied = now
 		if wish != validation.Unset && wish != now {
-			g.warn(MuxExternalDNSAnnotationConflict, textProxiedConflict(now, wish))
+			g.warn(MuxExternalDNSAnnotationConflict, textProxiedConflict(validation.ExternalDNSOnMux()[i].Proxied, now, wish))
 		}
 		return
 	}
-	g.dns.ours.Proxied, g.dns.all.Proxied = wish, wish
+	g.dns.ours[i].Proxied, g.dns.all[i].Proxied = wish, wish
 }

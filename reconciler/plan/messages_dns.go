@@ -38,11 +38,11 @@ func textHostnamesFull(name string) string {
 	return fmt.Sprintf("%s isn't gathered: the mux has as many names as fit into an annotation: take others off, or use another mux", name)
 }
 
-func textProxiedConflict(now, wish validation.Switch) string {
+func textProxiedConflict(key string, now, wish validation.Switch) string {
 	value := now.String()
 	if value == "" {
 		value = "neither true nor false"
 	}
 	return fmt.Sprintf("%s is %s on the mux and stays so, though its channels say %s: take it off the mux to have it follow "+
-		"them", validation.FormerCloudflareProxied, value, wish)
+		"them", key, value, wish)
 }

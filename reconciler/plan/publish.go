@@ -69,17 +69,22 @@ func (w *writing) annotate(patch *MuxPatch, to target) bool {
 	set(generation != 0 && mux.Generation != generation, keys.Generation, validation.FormatGeneration(generation))
 	set(generation != 0 && mux.LedgerInForce != mux.Ledger, keys.Ledger, mux.Ledger)
 	set(!slices.Equal(mux.Ranges, to.ranges), keys.Ranges, validation.FormatRanges(to.ranges))
-	told := [...]bool{
+	told := []bool{
 		set(mux.Channels != notes.channels, keys.Channels, notes.channels),
 		set(mux.Topology != notes.topology, keys.Topology, notes.topology),
 		set(mux.Summary != notes.summary, keys.Summary, notes.summary),
-		set(!slices.Equal(mux.DNS.Hostnames, w.dns.all.Hostnames),
-			validation.FormerHostname, validation.FormatHostnames(w.dns.all.Hostnames)),
-		set(mux.DNS.Proxied != w.dns.all.Proxied, validation.FormerCloudflareProxied, w.dns.all.Proxied.String()),
 	}
-	set(!slices.Equal(mux.OurDNS.Hostnames, w.dns.ours.Hostnames) || mux.OurDNS.Proxied != w.dns.ours.Proxied,
-		keys.AggregatedExternalDNS, validation.FormatAggregated(w.dns.ours))
-	return slices.Contains(told[:], true)
+	aggregates := false
+	for i, external := range validation.ExternalDNSOnMux() {
+		now, want := &mux.DNS[i], &w.dns.all[i]
+		told = append(told,
+			set(!slices.Equal(now.Hostnames, want.Hostnames), external.Hostname, validation.FormatHostnames(want.Hostnames)),
+			set(now.Proxied != want.Proxied, external.Proxied, want.Proxied.String()))
+		before, ours := &mux.OurDNS[i], &w.dns.ours[i]
+		aggregates = aggregates || !slices.Equal(before.Hostnames, ours.Hostnames) || before.Proxied != ours.Proxied
+	}
+	set(aggregates, keys.AggregatedExternalDNS, validation.FormatAggregated(w.dns.ours))
+	return slices.Contains(told, true)
 }
 
 // addedChannels returns the channels that get a port on the mux with this patch, in the order in which they are served if there isn't room for
@@ -114,9 +119,11 @@ func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 func (w *writing) muxContent(to *target) uint64 {
 	content := contentOf(
 		string(w.w.Mux.UID), w.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,
-		validation.FormatGeneration(to.generation), validation.FormatHostnames(w.dns.all.Hostnames), w.dns.all.Proxied.String(),
-		validation.FormatAggregated(w.dns.ours), validation.FormatRanges(to.ranges),
+		validation.FormatGeneration(to.generation), validation.FormatAggregated(w.dns.ours), validation.FormatRanges(to.ranges),
 	)
+	for i := range w.dns.all {
+		content = content.and(validation.FormatHostnames(w.dns.all[i].Hostnames), w.dns.all[i].Proxied.String())
+	}
 	for i := range to.ports {
 		port := &to.ports[i]
 		if _, foreign := w.foreign[SlotOf(port)]; !foreign {

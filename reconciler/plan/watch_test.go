@@ -288,8 +288,8 @@ func SlotOf(port *corev1.ServicePort) plan.Slot {
 // shows no address. Foreign ports are unchanged.
 func (w *watch) published(c *cluster, patch *plan.MuxPatch, was moment) error {
 	for key := range patch.Annotations {
-		if !strings.HasPrefix(key, c.language.Prefix()+"/") && key != validation.FormerHostname &&
-			key != validation.FormerCloudflareProxied && !strings.HasPrefix(key, "kopf.zalando.org/") {
+		if !strings.HasPrefix(key, c.language.Prefix()+"/") && key != validation.FormerHostname && key != validation.ExternalDNSHostname &&
+			key != validation.FormerCloudflareProxied && key != validation.CloudflareProxied && !strings.HasPrefix(key, "kopf.zalando.org/") {
 			return fmt.Errorf("annotation %s isn't ours", key)
 		}
 	}

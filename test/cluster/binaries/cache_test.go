@@ -243,6 +243,9 @@ func TestVersionsAreThoseOfTheModules(t *testing.T) {
 		"../../dataplane/foreign/cilium/go.mod": "github.com/cilium/cilium v" + CiliumVersion,
 
 		"../../e2e/gatewayapi/envoygateway/go.mod": "github.com/envoyproxy/gateway v" + EnvoyGatewayVersion,
+
+		"../../e2e/reconciler/externaldns/go.mod":    "sigs.k8s.io/external-dns v" + ExternalDNSVersion,
+		"../../e2e/reconciler/externaldns/v0.21.mod": "sigs.k8s.io/external-dns v" + FormerExternalDNSVersion,
 	}
 	for _, k := range kubernetesModfiles {
 		pins["kubernetes/"+k.modfile] = "k8s.io/kubernetes v" + k.version

@@ -118,6 +118,21 @@ func EnvoyGateway() Product {
 	}
 }
 
+// ExternalDNS is a command that prints the records that external-dns wants. Only `make long` needs it.
+func ExternalDNS() Product {
+	return Product{
+		Name: "externaldns", Version: ExternalDNSVersion, folder: "../e2e/reconciler/externaldns", pkg: ".", binary: "externaldns",
+		cost: "up to 5 minutes",
+	}
+}
+
+// FormerExternalDNS is the same command with the last release that has the former default prefix of annotations.
+func FormerExternalDNS() Product {
+	p := ExternalDNS()
+	p.Name, p.Version, p.modfile = "externaldns-former", FormerExternalDNSVersion, "v0.21.mod"
+	return p
+}
+
 // Pod is the small program of test pods.
 func Pod() Product {
 	return Product{Name: "pod", Version: "0", folder: "pod", pkg: ".", binary: "pod", cost: "seconds"}

@@ -30,6 +30,10 @@ const (
 	CiliumVersion      = "1.15.19"
 
 	EnvoyGatewayVersion = "1.9.1"
+
+	// The last release with the former default prefix of annotations, and the first with the current one.
+	FormerExternalDNSVersion = "0.21.0"
+	ExternalDNSVersion       = "0.22.0"
 )
 
 // KubernetesVersion returns the version that K8S_VERSION selects.

@@ -25,6 +25,8 @@ import (
 const (
 	dnsNames   = "external-dns.alpha.kubernetes.io/hostname"
 	dnsProxied = "external-dns.alpha.kubernetes.io/cloudflare-proxied"
+	newNames   = "external-dns.kubernetes.io/hostname" // since external-dns 0.22
+	newProxied = "external-dns.kubernetes.io/cloudflare-proxied"
 )
 
 func (s *scene) awaitAnnotation(t *testing.T, service types.NamespacedName, key, want string) {
@@ -47,6 +49,8 @@ func (s cases) hostnames(t *testing.T) {
 	a := s.channel(t, "names-a", "web", mux, annotated("external-dns-hostname", "b.example.com,a.example.com"), annotated(dnsProxied, "true"))
 	s.awaitAnnotation(t, mux, dnsNames, "a.example.com,b.example.com,mux.example.com")
 	s.awaitAnnotation(t, mux, dnsProxied, "true")
+	s.awaitAnnotation(t, mux, newNames, "a.example.com,b.example.com")
+	s.awaitAnnotation(t, mux, newProxied, "true")
 	b := s.channel(t, "names-b", "web", mux, annotated("external-dns-hostname", "c.example.com"), annotated(dnsProxied, "false"))
 	s.awaitAnnotation(t, mux, dnsNames, "a.example.com,b.example.com,c.example.com,mux.example.com")
 	s.awaitAnnotation(t, mux, dnsProxied, "false") // true only if all channels say so
@@ -58,6 +62,8 @@ func (s cases) hostnames(t *testing.T) {
 	s.delete(t, b)
 	s.awaitAnnotation(t, mux, dnsNames, "mux.example.com")
 	s.awaitAnnotation(t, mux, dnsProxied, "true")
+	s.awaitAnnotation(t, mux, newNames, "")
+	s.awaitAnnotation(t, mux, newProxied, "")
 }
 
 // hostnameTaken checks that a name stays with the namespace that had it first. Another channel with that name keeps
