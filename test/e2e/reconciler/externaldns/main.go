@@ -1,6 +1,6 @@
 // Command externaldns prints the DNS records that external-dns wants, with external-dns's own flags, defaults and sources.
 //
-//	externaldns --kubeconfig=FILE --namespace=svc-mux
+//	KUBECONFIG=FILE externaldns --namespace=svc-mux
 //
 // The DNS providers are missing: external-dns would compare these records with those of a provider, and with the policy sync delete the others.
 package main
@@ -34,7 +34,8 @@ func main() {
 
 func run(ctx context.Context) error {
 	config := externaldns.NewConfig()
-	if err := config.ParseFlags(append([]string{"--source=service", "--provider=inmemory", "--policy=sync"}, os.Args[1:]...)); err != nil {
+	args := []string{"--source=service", "--provider=inmemory", "--policy=sync", "--kubeconfig=" + os.Getenv("KUBECONFIG")}
+	if err := config.ParseFlags(append(args, os.Args[1:]...)); err != nil {
 		return err
 	}
 	if err := validation.ValidateConfig(config); err != nil {
