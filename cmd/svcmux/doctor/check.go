@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
@@ -48,6 +49,7 @@ type examination struct {
 	unread      error // why Deployments can't be read
 	world       *look.World
 	unreadWorld error
+	ownNetworks sets.Set[string] // the namespaces on a primary user-defined network of OVN-Kubernetes
 	checks      []Check
 }
 

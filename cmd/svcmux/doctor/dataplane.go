@@ -72,6 +72,7 @@ func (e *examination) dataPlane() {
 		wayOut = "upgrade the data plane: until then a channel can get another channel's traffic within the cluster (docs/providers.md)"
 	}
 	e.add("dataplane", state, message, wayOut)
+	e.networks(running)
 }
 
 // ciliumReplacesKubeProxy returns whether Cilium handles Services in place of kube-proxy, and whether its settings could be read.

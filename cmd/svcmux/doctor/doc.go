@@ -5,5 +5,5 @@
 //	admission.go    the webhook's configuration       certificate.go  certificates, without Secrets
 //	dataplane.go    ipMode: API server and nodes      muxes.go        muxes and channels
 //	planes.go       ipMode: known data planes         gateways.go     gateways, by their Leases
-//	print.go        the report
+//	networks.go     muxes that a data plane ignores   print.go       the report
 package doctor

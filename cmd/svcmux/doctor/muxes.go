@@ -33,6 +33,7 @@ func (e *examination) muxes() {
 		}
 		e.mux(seen)
 		e.backends(seen)
+		e.carried(seen)
 		var addresses []corev1.LoadBalancerIngress
 		for i := range seen.World.Channels {
 			addresses = append(addresses, seen.World.Channels[i].Address...)
