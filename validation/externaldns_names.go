@@ -18,8 +18,8 @@ func ExternalDNSPrefixes() []string {
 // ExternalDNSKeys are the annotations of external-dns that the reconciler writes, under one prefix.
 type ExternalDNSKeys struct{ Hostname, Proxied string }
 
-// ExternalDNSOnMux returns the annotations that the reconciler writes on a mux, in the order of ExternalDNSPrefixes: an external-dns reads one prefix
-// alone, and release 0.22 changed the default.
+// ExternalDNSOnMux returns the annotations that the reconciler writes on a mux, in the order of ExternalDNSPrefixes: an
+// external-dns reads one prefix alone, and release 0.22 changed the default.
 func ExternalDNSOnMux() [2]ExternalDNSKeys {
 	return [...]ExternalDNSKeys{{FormerHostname, FormerCloudflareProxied}, {ExternalDNSHostname, CloudflareProxied}}
 }

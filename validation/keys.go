@@ -8,8 +8,8 @@ import (
 // DefaultPrefix is the prefix of all names below, unless another one is configured.
 const DefaultPrefix = "svc-mux.nowake.ai"
 
-// Annotations of external-dns that the reconciler writes on a mux. Those of former releases have the prefix that was external-dns's default before
-// release 0.22. The proxy settings are also read from channels.
+// Annotations of external-dns that the reconciler writes on a mux. Those of former releases have the prefix that was
+// external-dns's default before release 0.22. The proxy settings are also read from channels.
 const (
 	FormerHostname          = "external-dns.alpha.kubernetes.io/hostname"
 	FormerCloudflareProxied = "external-dns.alpha.kubernetes.io/cloudflare-proxied"

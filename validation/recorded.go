@@ -95,7 +95,8 @@ func (s Switch) String() string {
 	return ""
 }
 
-// ExternalDNS holds the values of external-dns's annotations on a mux under one prefix, or the part of them that we wrote.
+// ExternalDNS holds the values of external-dns's annotations on a mux under one prefix, or the part of them that we
+// wrote.
 type ExternalDNS struct {
 	Hostnames []string // sorted, without duplicates, in lower case
 	Proxied   Switch
@@ -104,18 +105,20 @@ type ExternalDNS struct {
 // MuxDNS holds an ExternalDNS for each of ExternalDNSOnMux.
 type MuxDNS [2]ExternalDNS
 
-// proxiedEntry begins the only entries of aggregated-external-dns that are no DNS names: the proxy setting that we wrote.
+// proxiedEntry begins the only entries of aggregated-external-dns that are no DNS names: the proxy setting that we
+// wrote.
 const proxiedEntry = "cloudflare-proxied="
 
 // FormatHostnames returns external-dns's hostname annotation.
 func FormatHostnames(names []string) string { return strings.Join(names, ",") }
 
 // FormatAggregated returns the aggregated-external-dns annotation: the values that we wrote, such as
-// "app.example.com,cloudflare-proxied=true". A value that we wrote under one prefix alone, because the mux's owner has it under the other, has that
-// prefix and a slash before it. Releases that know one prefix skip such an entry.
+// "app.example.com,cloudflare-proxied=true". A value that we wrote under one prefix alone, because the mux's owner has
+// it under the other, has that prefix and a slash before it. Releases that know one prefix skip such an entry.
 func FormatAggregated(ours MuxDNS) string {
 	var all []string
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(ours[0].Hostnames, ours[1].Hostnames)))) {
+	names := slices.Sorted(slices.Values(slices.Concat(ours[0].Hostnames, ours[1].Hostnames)))
+	for _, name := range slices.Compact(names) {
 		has := func(dns *ExternalDNS) bool { return slices.Contains(dns.Hostnames, name) }
 		all = append(all, writtenUnder(has(&ours[0]), has(&ours[1]), name))
 	}
@@ -178,8 +181,8 @@ func (d *ExternalDNS) wrote(entry string) {
 	}
 }
 
-// parseExternalDNS parses external-dns's annotations on a mux. It reports no problems, since other writers own them; an invalid
-// name is kept unchanged.
+// parseExternalDNS parses external-dns's annotations on a mux. It reports no problems, since other writers own them; an
+// invalid name is kept unchanged.
 func parseExternalDNS(svc *corev1.Service) MuxDNS {
 	var all MuxDNS
 	for i, keys := range ExternalDNSOnMux() {

@@ -128,8 +128,8 @@ func TestNamespacesShareTheComparisonsOfAPass(t *testing.T) {
 	}
 }
 
-// TestNamesLeaveRoomForOtherAnnotations: a mux has each name three times, and Kubernetes allows 256 KiB of annotations. A mux that has more names,
-// from a release that wrote them twice, keeps them, and gets no new ones.
+// TestNamesLeaveRoomForOtherAnnotations: a mux has each name three times, and Kubernetes allows 256 KiB of annotations.
+// A mux that has more names, from a release that wrote them twice, keeps them, and gets no new ones.
 func TestNamesLeaveRoomForOtherAnnotations(t *testing.T) {
 	format := "n%03d." + strings.Repeat(strings.Repeat("a", 60)+".", 3) + "io"
 	for name, tc := range map[string]struct{ had, want, most int }{

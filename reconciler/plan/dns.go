@@ -11,8 +11,8 @@ import (
 )
 
 // maxHostnamesBytes bounds the DNS names gathered on a mux. All annotations of an object together may have 256 KiB. The
-// mux has the names three times, topology and channels take 64 KiB (see notes.go), and the rest is for the mux's owner. Former releases wrote the
-// names twice, and gathered formerHostnamesBytes of them: those names stay.
+// mux has the names three times, topology and channels take 64 KiB (see notes.go), and the rest is for the mux's owner.
+// Former releases wrote the names twice, and gathered formerHostnamesBytes of them: those names stay.
 const (
 	maxHostnamesBytes    = 40 << 10
 	formerHostnamesBytes = 64 << 10
@@ -141,13 +141,15 @@ func (g *gathering) proxied(asking []*channel) (wish validation.Switch) {
 	return wish
 }
 
-// flag sets the flag under one of the prefixes. A value that the mux's owner set stays; a conflict with it is a warning.
+// flag sets the flag under one of the prefixes. A value that the mux's owner set stays; a conflict with it is a
+// warning.
 func (g *gathering) flag(i int, wish validation.Switch) {
 	now, ours := g.w.Mux.DNS[i].Proxied, g.w.Mux.OurDNS[i].Proxied
 	if now != validation.Unset && now != ours {
 		g.dns.all[i].Proxied = now
 		if wish != validation.Unset && wish != now {
-			g.warn(MuxExternalDNSAnnotationConflict, textProxiedConflict(validation.ExternalDNSOnMux()[i].Proxied, now, wish))
+			key := validation.ExternalDNSOnMux()[i].Proxied
+			g.warn(MuxExternalDNSAnnotationConflict, textProxiedConflict(key, now, wish))
 		}
 		return
 	}

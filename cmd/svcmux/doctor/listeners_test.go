@@ -7,7 +7,8 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
 )
 
-// TestListenersBackendsAreCounted has a mux on which a listener has a backend, and a channel and another listener have none.
+// TestListenersBackendsAreCounted has a mux on which a listener has a backend, and a channel and another listener have
+// none.
 func TestListenersBackendsAreCounted(t *testing.T) {
 	c := looktest.Load(t, looktest.Worlds+"/listeners.yaml")
 	c.Apply(looktest.BackedListener)

@@ -86,7 +86,8 @@ func troubled(c *sight.Carrier) string {
 	return ""
 }
 
-// backends counts the conditions of channels about slices, and the listeners with backends, which have no such condition.
+// backends counts the conditions of channels about slices, and the listeners with backends, which have no such
+// condition.
 func (e *examination) backends(s *sight.Sight) {
 	count := map[validation.Reason]int{}
 	for i := range s.World.Channels {

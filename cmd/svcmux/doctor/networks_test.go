@@ -24,8 +24,8 @@ metadata: {name: elsewhere, labels: {k8s.ovn.org/primary-user-defined-network: "
 	anotherProxy = "kind: Service\nmetadata: {namespace: svc-mux, name: mux, labels: {service.kubernetes.io/service-proxy-name: mesh}}\n"
 )
 
-// TestMuxesThatNoDataPlaneCarriesAreNamed has a channel in a namespace on a user-defined network of OVN-Kubernetes, and then a mux that is left to another
-// proxy.
+// TestMuxesThatNoDataPlaneCarriesAreNamed has a channel in a namespace on a user-defined network of OVN-Kubernetes, and
+// then a mux that is left to another proxy.
 func TestMuxesThatNoDataPlaneCarriesAreNamed(t *testing.T) {
 	const wayOut = "keep muxes and channels in namespaces on the default network (docs/providers.md)"
 	network := Check{"network", Failure, "svc-mux/mux: namespace chat is on a primary user-defined network, so OVN-Kubernetes doesn't carry its part of the mux", wayOut}

@@ -7,7 +7,8 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
 )
 
-// TestWarningsAreNotAdmissions explains a Service whose class has a typo. Admission never sees it, since it is neither mux nor channel.
+// TestWarningsAreNotAdmissions explains a Service whose class has a typo. Admission never sees it, since it is neither
+// mux nor channel.
 func TestWarningsAreNotAdmissions(t *testing.T) {
 	c := looktest.Load(t, looktest.Worlds+"/healthy.yaml")
 	c.Apply("kind: Service\nmetadata: {namespace: shop, name: typo}\nspec: {type: LoadBalancer, loadBalancerClass: svc-mux.nowake.al/mux, ports: [{port: 80}]}\n")

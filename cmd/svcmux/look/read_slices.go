@@ -29,8 +29,9 @@ func (r *reading) readSlices(ctx context.Context) (err error) {
 	return r.readOnMuxes(ctx, r.Index().Existing())
 }
 
-// readRecords reads our slices of muxes whose ledger can't be used or has no claims: the plan rebuilds claims from these slices. It also reads those of
-// muxes that are made for Gateways: listeners have no condition that tells whether they have backends.
+// readRecords reads our slices of muxes whose ledger can't be used or has no claims: the plan rebuilds claims from
+// these slices. It also reads those of muxes that are made for Gateways: listeners have no condition that tells whether
+// they have backends.
 func (r *reading) readRecords(ctx context.Context) error {
 	clear(r.Slices)
 	x := r.Index()

@@ -41,8 +41,8 @@ type Unread struct {
 	// Slices is about EndpointSlices of other namespaces than those of SlicesIn, if that isn't nil.
 	Slices   string
 	SlicesIn map[string]bool
-	// NoSlices is true if the command needs no EndpointSlices, so that they weren't read. SlicesOnMuxes are namespaces of muxes where all of ours
-	// were read nevertheless.
+	// NoSlices is true if the command needs no EndpointSlices, so that they weren't read. SlicesOnMuxes are namespaces
+	// of muxes where all of ours were read nevertheless.
 	NoSlices      bool
 	SlicesOnMuxes map[string]bool
 	// Listeners is about the listeners of Gateways of the Gateway API.

@@ -9,8 +9,9 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
 )
 
-// TestListenersCountByTheirBackends gives one of two listeners a backend on the mux. Listeners have no condition about backends, unlike Services: the
-// EndpointSlices on the mux tell. A user who may not read these sees no listener counted as one without backends.
+// TestListenersCountByTheirBackends gives one of two listeners a backend on the mux. Listeners have no condition about
+// backends, unlike Services: the EndpointSlices on the mux tell. A user who may not read these sees no listener counted
+// as one without backends.
 func TestListenersCountByTheirBackends(t *testing.T) {
 	for name, tc := range map[string]struct {
 		forbidden []string

@@ -26,32 +26,37 @@ func (o *Options) channelsOf(services []*corev1.Service) map[string][]*corev1.Se
 	return channels
 }
 
-// moved says that a channel of the same namespace has the pods and ports of a Service, and what is left to do; "" if no channel has them. A channel
-// whose ports aren't on the mux can't take the load balancer's place: moved then says why. If several channels have the pods, one that carries
-// traffic counts.
+// moved says that a channel of the same namespace has the pods and ports of a Service, and what is left to do; "" if no
+// channel has them. A channel whose ports aren't on the mux can't take the load balancer's place: moved then says why.
+// If several channels have the pods, one that carries traffic counts.
 func (o *Options) moved(svc *corev1.Service, channels []*corev1.Service) string {
+	if len(svc.Spec.Selector) == 0 {
+		return ""
+	}
 	said := ""
 	for _, channel := range channels {
-		if len(svc.Spec.Selector) == 0 || !maps.Equal(svc.Spec.Selector, channel.Spec.Selector) || !covers(channel, svc) {
+		if !maps.Equal(svc.Spec.Selector, channel.Spec.Selector) || !covers(channel, svc) {
 			continue
 		}
 		hindered := o.hindrance(channel)
 		if hindered == "" {
 			return fmt.Sprintf("channel %s has its pods: set its type to ClusterIP once clients use the channel", cli.Shown(channel.Name))
 		}
-		said = cmp.Or(said, fmt.Sprintf("keep this load balancer: channel %s has its pods, and %s", cli.Shown(channel.Name), hindered))
+		why := fmt.Sprintf("channel %s has its pods, and %s", cli.Shown(channel.Name), hindered)
+		said = cmp.Or(said, "keep this load balancer: "+why)
 	}
 	return said
 }
 
-// hindrance says why a channel carries no traffic yet, from its conditions; "" if it does. A channel without pods counts as carrying: the Service has
-// no pods either.
+// hindrance says why a channel carries no traffic yet, from its conditions; "" if it does. A channel without pods
+// counts as carrying: the Service has no pods either.
 func (o *Options) hindrance(channel *corev1.Service) string {
 	keys, told := o.Lang.Keys(), channel.Status.Conditions
 	because := func(what string, c *metav1.Condition) string {
 		return fmt.Sprintf("%s (%s): %s", what, cli.Shown(c.Reason), cli.Sentence(c.Message))
 	}
-	if accepted := meta.FindStatusCondition(told, keys.Accepted); accepted != nil && accepted.Status != metav1.ConditionTrue {
+	accepted := meta.FindStatusCondition(told, keys.Accepted)
+	if accepted != nil && accepted.Status != metav1.ConditionTrue {
 		return because("is refused", accepted)
 	}
 	switch programmed := meta.FindStatusCondition(told, keys.Programmed); {

@@ -65,8 +65,8 @@ func TestGoldenReports(t *testing.T) {
 	}
 }
 
-// TestOnlyAChannelThatCarriesTakesTheLoadBalancersPlace has channels in several states beside Services with load balancers. Whoever changes the type of
-// a Service while its channel carries nothing has an outage.
+// TestOnlyAChannelThatCarriesTakesTheLoadBalancersPlace has channels in several states beside Services with load
+// balancers. Whoever changes the type of a Service while its channel carries nothing has an outage.
 func TestOnlyAChannelThatCarriesTakesTheLoadBalancersPlace(t *testing.T) {
 	const change = "set its type to ClusterIP"
 	got := survey(t, "-f", "testdata/moved.yaml")

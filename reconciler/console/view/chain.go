@@ -54,8 +54,8 @@ type Condition struct {
 	Message string `json:"message"`
 }
 
-// Warning is a warning of the rules for the Service, as svcmux validate gives it. Admission may never have given it: the Service may be older than the
-// rule, or neither mux nor channel.
+// Warning is a warning of the rules for the Service, as svcmux validate gives it. Admission may never have given it:
+// the Service may be older than the rule, or neither mux nor channel.
 type Warning struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`

@@ -18,8 +18,8 @@ type record struct {
 	Targets []string `json:"targets"`
 }
 
-// TestBothReleasesOfExternalDNSReadAMux runs the sources of external-dns of the last release with the former default prefix of annotations, and of the
-// first with the current one. Neither gets a flag for the prefix.
+// TestBothReleasesOfExternalDNSReadAMux runs the sources of external-dns of the last release with the former default
+// prefix of annotations, and of the first with the current one. Neither gets a flag for the prefix.
 func TestBothReleasesOfExternalDNSReadAMux(t *testing.T) {
 	long.Only(t, `the case "DNS names of channels are added to the mux" of TestBehaviour reads both annotations`)
 	t.Parallel()

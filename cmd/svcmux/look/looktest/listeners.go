@@ -1,7 +1,7 @@
 package looktest
 
-// BackedListener is an EndpointSlice with a backend of listener infra/gateway/edge/web, as the reconciler writes it on the mux of the world
-// listeners.
+// BackedListener is an EndpointSlice with a backend of listener infra/gateway/edge/web, as the reconciler writes it on
+// the mux of the world listeners.
 const BackedListener = `kind: EndpointSlice
 metadata:
   namespace: infra

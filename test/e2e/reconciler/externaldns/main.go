@@ -1,8 +1,10 @@
-// Command externaldns prints the DNS records that external-dns wants, with external-dns's own flags, defaults and sources.
+// Command externaldns prints the DNS records that external-dns wants, with external-dns's own flags, defaults and
+// sources.
 //
 //	KUBECONFIG=FILE externaldns --namespace=svc-mux
 //
-// The DNS providers are missing: external-dns would compare these records with those of a provider, and with the policy sync delete the others.
+// The DNS providers are missing: external-dns would compare these records with those of a provider, and with the policy
+// sync delete the others.
 package main
 
 import (
