@@ -66,12 +66,12 @@ func (s *apiStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // put adds an object to a list, and sends the event to a watch.
-func (s *apiStub) put(t *testing.T, resource, event string, object runtime.Object) {
+func (s *apiStub) put(t *testing.T, resource string, object runtime.Object) {
 	t.Helper()
 	s.mu.Lock()
 	s.lists[resource] = append(s.lists[resource], object)
 	s.mu.Unlock()
-	text, err := json.Marshal(map[string]any{"type": event, "object": object})
+	text, err := json.Marshal(map[string]any{"type": "ADDED", "object": object})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,11 +189,11 @@ func TestChangedForeignSliceStartsNoPass(t *testing.T) {
 	default:
 	}
 	for i := range 3 {
-		api.put(t, "endpointslices", "ADDED", sliceOfTest(t, fmt.Sprint("forged-", i), "web", "another-uid"))
+		api.put(t, "endpointslices", sliceOfTest(t, fmt.Sprint("forged-", i), "web", "another-uid"))
 	}
 	changed := muxOfTest(t, "service", "")
 	changed.Spec.LoadBalancerClass = nil
-	api.put(t, "services", "ADDED", changed)
+	api.put(t, "services", changed)
 	for known := 0; known < 3; time.Sleep(time.Millisecond) {
 		k.mu.Lock()
 		known = len(k.slices[0].list.strangers)
@@ -204,7 +204,7 @@ func TestChangedForeignSliceStartsNoPass(t *testing.T) {
 		t.Error("foreign objects started a pass")
 	case <-time.After(100 * time.Millisecond):
 	}
-	api.put(t, "endpointslices", "ADDED", sliceOfTest(t, "ours", "web", "web-uid"))
+	api.put(t, "endpointslices", sliceOfTest(t, "ours", "web", "web-uid"))
 	select {
 	case <-k.Changed():
 	case <-time.After(10 * time.Second):
@@ -217,13 +217,13 @@ func TestSliceThatComesBeforeItsMuxIsUsed(t *testing.T) {
 	api := newAPIStub()
 	k := sourceOfTest(t, api)
 	await(t, k, "both lists were read", func(n News) bool { return n.Muxes.IsRead && n.Slices.IsRead })
-	api.put(t, "endpointslices", "ADDED", sliceOfTest(t, "early", "web", "web-uid"))
+	api.put(t, "endpointslices", sliceOfTest(t, "early", "web", "web-uid"))
 	for known := 0; known < 1; time.Sleep(time.Millisecond) {
 		k.mu.Lock()
 		known = len(k.slices[0].list.strangers)
 		k.mu.Unlock()
 	}
-	api.put(t, "services", "ADDED", muxOfTest(t, "web", "p"))
+	api.put(t, "services", muxOfTest(t, "web", "p"))
 	await(t, k, "the news has the mux", func(n News) bool {
 		if len(n.Muxes.Items) == 1 && n.Slices.IsRead && len(n.Slices.Items) == 0 {
 			t.Error("the mux is there, and its slice is missing although the slices count as read")
@@ -232,7 +232,7 @@ func TestSliceThatComesBeforeItsMuxIsUsed(t *testing.T) {
 	})
 	await(t, k, "the new watch goes on", func(n News) bool {
 		if len(n.Slices.Items) == 1 { // again and again: the former watch, which ends, may take an event
-			api.put(t, "endpointslices", "ADDED", sliceOfTest(t, "late", "web", "web-uid"))
+			api.put(t, "endpointslices", sliceOfTest(t, "late", "web", "web-uid"))
 		}
 		return len(n.Slices.Items) == 2
 	})

@@ -129,15 +129,15 @@ func (s *server) forgetHidden() {
 }
 
 // start registers a gateway.
-func (s *server) start(name, pool string) {
+func (s *server) start(name string) {
 	a := s.agents[name]
 	if a == nil {
 		a = newAgent(name)
 		s.agents[name] = a
 	}
 	a.alive = true
-	s.program(name, pool)
-	s.report(name, pool)
+	s.program(name, "p")
+	s.report(name, "p")
 }
 
 // report renews a gateway's Lease.

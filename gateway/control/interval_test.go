@@ -14,7 +14,7 @@ import (
 // An agent of an older version reports no intervals. Then it reports them for the claims that it has read.
 func TestIntervalChangesOnceTheLeaseSaysThatTheGatewayFollows(t *testing.T) {
 	s, pass := newPasses(t, "pools: [{name: p, addresses: [192.0.2.1], routerIDs: [7], advertInterval: 1s}]", nil)
-	s.start("gw-0", "p")
+	s.start("gw-0")
 	expect := func(when string, want claims.Adverts) {
 		t.Helper()
 		pass()

@@ -129,7 +129,7 @@ func TestLiesOfOneMachineChangeNothingForOthers(t *testing.T) {
 
 func (s *server) testLie(t *testing.T, name string, machines int) {
 	for i := range machines {
-		s.start(fmt.Sprint("gw-", i), "p")
+		s.start(fmt.Sprint("gw-", i))
 	}
 	s.createMux("mux-0", "p", "")
 	s.createMux("mux-1", "p", "192.0.2.3")
@@ -143,7 +143,7 @@ func (s *server) testLie(t *testing.T, name string, machines int) {
 		t.Fatalf("(-before +after):\n%s", diff)
 	}
 	s.createMux("new", "p", "")
-	s.start(fmt.Sprint("gw-", machines), "p")
+	s.start(fmt.Sprint("gw-", machines))
 	s.live(t, v, c, s.lies()[name])
 	if len(claims.Shown(s.services[keyOf("new")])) == 0 {
 		t.Errorf("a new mux has no address: %+v", s.services[keyOf("new")].Status.Conditions)
@@ -180,8 +180,8 @@ func (s *server) live(t *testing.T, v *view, c *control.Controller, lie func(*co
 // do. A mux with the annotation gateways: "2" needs the word of a second machine.
 func TestWordOfOneMachineIsEnoughToShowAnAddress(t *testing.T) {
 	s := newServer(newLanguage(t))
-	s.start("gw-0", "p")
-	s.start(liar, "p")
+	s.start("gw-0")
+	s.start(liar)
 	v := s.view()
 	c := newController(t, s, v)
 	s.live(t, v, c, nil)

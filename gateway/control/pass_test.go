@@ -38,7 +38,7 @@ func newPasses(t *testing.T, file string, metrics *control.Metrics) (*server, fu
 
 func TestMuxGetsAnAddressOnceAGatewayReportsIt(t *testing.T) {
 	s, pass := newPasses(t, pools, nil)
-	s.start("gw-0", "p")
+	s.start("gw-0")
 	s.createMux("web", "p", "192.0.2.3")
 	shown := func() []netip.Addr { return claims.Shown(s.services[keyOf("web")]) }
 	pass()

@@ -137,7 +137,7 @@ func (h *history) step() {
 		lost := rapid.IntRange(0, 95).Draw(h.T, "lost percent")
 		s.segment(time.Duration(rapid.IntRange(1, 10).Draw(h.T, "storm"))*50*time.Millisecond, func() bool { return rapid.IntRange(0, 99).Draw(h.T, "chance") < lost })
 	case "gateway starts":
-		s.start(gateway(), "p")
+		s.start(gateway())
 	case "lease deleted":
 		delete(s.leases, "svc-lb-mux-gateway-"+gateway())
 	case "time":

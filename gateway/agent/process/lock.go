@@ -42,7 +42,7 @@ func awaitLock(ctx context.Context, o *Options, log *zap.SugaredLogger) (*lock, 
 		log.Infow("No probes are served while this agent waits", "error", err.Error())
 	}
 	if server != nil {
-		defer server.Close()
+		defer func() { _ = server.Close() }()
 	}
 	tick := time.NewTicker(lockEvery)
 	defer tick.Stop()

@@ -94,8 +94,8 @@ func TestNoGatewaySendsLessOftenThanAnotherBelieves(t *testing.T) {
 			case "report":
 				one().tell()
 			case "interval":
-				milliseconds := []time.Duration{50, 100, 1000, 2000}
-				p.interval = rapid.SampledFrom(milliseconds).Draw(t, "interval") * time.Millisecond
+				intervals := []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, time.Second, 2 * time.Second}
+				p.interval = rapid.SampledFrom(intervals).Draw(t, "interval")
 			case "another mux":
 				p.version++ // the claims change for another reason
 			case "lost": // once the gateways follow: a loss in the middle of a change is one disaster too many
