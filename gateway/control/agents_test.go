@@ -95,12 +95,12 @@ func (s *server) decide(a *agent, news *want.World) {
 }
 
 // program has a gateway read all news.
-func (s *server) program(name, pool string) {
+func (s *server) program(name string) {
 	a := s.agents[name]
 	if a == nil || !a.alive {
 		return
 	}
-	if c := s.claims(pool); c != nil {
+	if c := s.claims("p"); c != nil {
 		a.claims = c
 	}
 	s.decide(a, &want.World{Muxes: want.List[*corev1.Service]{Items: s.listServices(), IsRead: true},

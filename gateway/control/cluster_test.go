@@ -136,17 +136,17 @@ func (s *server) start(name string) {
 		s.agents[name] = a
 	}
 	a.alive = true
-	s.program(name, "p")
-	s.report(name, "p")
+	s.program(name)
+	s.report(name)
 }
 
 // report renews a gateway's Lease.
-func (s *server) report(name, pool string) {
+func (s *server) report(name string) {
 	a := s.agents[name]
 	if a == nil || !a.alive {
 		return
 	}
-	g := lease.Gateway{Name: name, Pool: pool, Holder: name, RenewedAt: s.now, Duration: 40 * time.Second,
+	g := lease.Gateway{Name: name, Pool: "p", Holder: name, RenewedAt: s.now, Duration: 40 * time.Second,
 		Facts: &lease.Facts{Capacity: 1, Addresses: []netip.Addr{a.own()}}, Report: &lease.Report{Holds: a.holds()}}
 	if s.zones {
 		g.Facts.Zone = string(rune('a' + name[len(name)-1]%2))

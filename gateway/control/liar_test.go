@@ -160,8 +160,8 @@ func (s *server) live(t *testing.T, v *view, c *control.Controller, lie func(*co
 	for range 4 {
 		s.now = s.now.Add(5 * time.Second)
 		for _, name := range slices.Sorted(maps.Keys(s.agents)) {
-			s.program(name, "p")
-			s.report(name, "p")
+			s.program(name)
+			s.report(name)
 		}
 		if lie != nil {
 			lie(s.leases[lease.Name(liar)])
@@ -191,7 +191,7 @@ func TestWordOfOneMachineIsEnoughToShowAnAddress(t *testing.T) {
 	s.agents["gw-0"].alive = false // it reads nothing any more
 	for range 3 {
 		s.now = s.now.Add(5 * time.Second)
-		s.report(liar, "p")
+		s.report(liar)
 		s.leases[lease.Name(liar)].Annotations[s.language.Keys().GatewayReport] =
 			`{"muxes":[` + s.everyMux(`"programmed":["192.0.2.1","192.0.2.2"]`) + `]}`
 		v.sync(c.Deleted)

@@ -49,8 +49,8 @@ func TestMuxGetsAnAddressOnceAGatewayReportsIt(t *testing.T) {
 	if len(shown()) > 0 {
 		t.Fatal("the address is shown before a gateway has reported it")
 	}
-	s.program("gw-0", "p")
-	s.report("gw-0", "p")
+	s.program("gw-0")
+	s.report("gw-0")
 	pass()
 	if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr("192.0.2.3")}, shown(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Error(diff)

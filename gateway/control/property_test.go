@@ -118,10 +118,10 @@ func (h *history) step() {
 		}
 	case "agent":
 		n := gateway()
-		s.program(n, "p")
-		s.report(n, "p")
+		s.program(n)
+		s.report(n)
 	case "report":
-		s.report(gateway(), "p")
+		s.report(gateway())
 	case "gateway dies":
 		if a := s.agents[gateway()]; a != nil {
 			a.alive, a.routers = false, map[uint8]vrrp.Router{}
@@ -186,8 +186,8 @@ func (h *history) calm() {
 		s.now = s.now.Add(20 * time.Second)
 		for name := range s.agents {
 			s.agents[name].alive = true
-			s.program(name, "p")
-			s.report(name, "p")
+			s.program(name)
+			s.report(name)
 		}
 		s.settle()
 		h.views[0].sync(h.controllers[0].Deleted)
