@@ -45,7 +45,13 @@ func (f family) elementsOf(tables *want.Tables) (elements, *uses) {
 			all.add(setSourcesSeen, at, content{data: string(a.Source.AsSlice())})
 		}
 	}
-	services := f.servicesOf(tables.Services)
+	services, slots := f.servicesOf(tables.Services), 0
+	for i := range services {
+		slots += len(services[i].Slots)
+	}
+	for set, room := range map[string]int{setServices: len(services), setTraffic: len(services), setSlots: slots} {
+		all[set] = make(map[place]content, room) // growing them takes longer than filling them
+	}
 	for i := range services {
 		all.addService(&services[i])
 	}

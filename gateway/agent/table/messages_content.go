@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/google/nftables/userdata"
 	"golang.org/x/sys/unix"
@@ -53,14 +54,18 @@ func (b *batch) addRules(f family, c *chain) {
 }
 
 // perMessage is how many elements a message has at most. The length of an attribute is a 16-bit number, and an IPv6 element
-// takes up to 160 bytes.
-const perMessage = 300
+// takes up to roomOfElement bytes.
+const (
+	perMessage    = 300
+	roomOfElement = 160
+)
 
 // change adds messages that add or remove elements of a set.
 func (b *batch) change(f family, kind uint16, set set, places []place, what map[place]content) {
 	for len(places) > 0 {
 		n := min(len(places), perMessage)
 		b.add(f, kind, create, func(a *attributes) {
+			*a = slices.Grow(*a, n*roomOfElement)
 			a.text(unix.NFTA_SET_ELEM_LIST_TABLE, tableName)
 			a.text(unix.NFTA_SET_ELEM_LIST_SET, set.name)
 			a.nest(unix.NFTA_SET_ELEM_LIST_ELEMENTS, func(a *attributes) {

@@ -43,7 +43,7 @@ func (f family) differ(have *state, tables *want.Tables) change {
 	if !have.intact {
 		c.rebuild, c.chains = true, append(c.uses.chains(f, maps.Keys(c.uses.choices)), f.baseChains()...)
 		for set, wanted := range c.want {
-			c.add[set] = sortedPlaces(maps.Keys(wanted))
+			c.add[set] = sortedPlaces(wanted)
 		}
 		return c
 	}
@@ -130,4 +130,8 @@ func comparePlaces(a, b place) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.end, b.end))
 }
 
-func sortedPlaces(places iter.Seq[place]) []place { return slices.SortedFunc(places, comparePlaces) }
+func sortedPlaces(of map[place]content) []place {
+	places := slices.AppendSeq(make([]place, 0, len(of)), maps.Keys(of))
+	slices.SortFunc(places, comparePlaces)
+	return places
+}
