@@ -120,6 +120,65 @@ func TestSlotsOfAllMuxesAreDividedFairly(t *testing.T) {
 	}
 }
 
+// addRestricted adds a mux with so many channels of one port and one slice, each with so many source ranges of its own.
+func addRestricted(w *want.World, name string, channels, ranges int) {
+	addMux(w, name, channels, 0)
+	svc := w.Muxes.Items[len(w.Muxes.Items)-1]
+	for i := range channels {
+		portName, target := fmt.Sprint("p", i), int32(8080)
+		var list []string
+		for j := range ranges {
+			list = append(list, fmt.Sprintf("172.%d.%d.0/24", i%256, j%256))
+		}
+		slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
+			Ports: []discoveryv1.EndpointPort{{Name: &portName, Port: &target}}, ObjectMeta: metav1.ObjectMeta{Namespace: "edge",
+				Name: fmt.Sprint(name, "-", i), Labels: map[string]string{discoveryv1.LabelServiceName: name},
+				Annotations:     map[string]string{w.Keys.Managed: "true", w.Keys.SourceRanges: strings.Join(list, ",")},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: name, UID: svc.UID}}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}}}
+		w.Slices.Items = append(w.Slices.Items, want.ReadSlice(slice))
+	}
+}
+
+// Beyond the limits of source ranges, the ports with the longest lists are closed. The others, and other muxes within an even share, stay open.
+func TestSourceRangesOfAMuxAndOfAllMuxesAreLimited(t *testing.T) {
+	open := func(d want.Decision, mux string) (ports int) {
+		for _, s := range d.Wanted.Tables.Services {
+			if s.Mux.Name == mux && len(s.Slots) > 0 {
+				ports++
+			}
+		}
+		return ports
+	}
+	for name, c := range map[string]struct {
+		muxes, channels, ranges, open int
+		says                          string
+	}{
+		"as many as a mux may have":     {1, 64, 256, 64, ""},
+		"more than a mux may have":      {1, 65, 256, 0, "p0 is closed: it has 256 source ranges, and there is room for 252: all channels of a mux may have 16384 together"},
+		"as many as a machine may have": {3, 64, 256, 64, ""},
+		"more than a machine may have":  {5, 64, 256, 0, "and there is room for 204: all muxes of a pool may have 65536 together"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := worldOfMuxes(keys(t))
+			addRestricted(w, "small", 2, 100)
+			for i := range c.muxes {
+				addRestricted(w, fmt.Sprint("worst-", i), c.channels, c.ranges)
+			}
+			d := want.Decide(w)
+			if got := open(d, "worst-0"); got != c.open || open(d, "small") != 2 {
+				t.Errorf("%d ports of the worst mux are open, want %d; %d of the small one", got, c.open, open(d, "small"))
+			}
+			says := func(r want.Refusal) bool {
+				return r.Mux.Name == "worst-0" && r.Port == "p0" && r.Reason == want.TooManyNetworks && strings.Contains(r.Message, c.says)
+			}
+			if (c.says != "") != slices.ContainsFunc(d.Refusals, says) {
+				t.Errorf("refusals: %+v", d.Refusals[:min(3, len(d.Refusals))])
+			}
+		})
+	}
+}
+
 // Gateways have the slices in other orders, and refuse other endpoints: their own addresses. An excess must be cut alike.
 func TestExcessIsCutAlikeOnEveryGateway(t *testing.T) {
 	w := worldOfMuxes(keys(t))

@@ -98,7 +98,7 @@ func (d *deciding) withoutOverlaps(all []draft) []draft {
 	slices.SortStableFunc(all, func(a, b draft) int {
 		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.First, b.First))
 	})
-	var kept []draft
+	kept := all[:0] // a copy of a hundred thousand takes much memory
 	for _, s := range all {
 		if n := len(kept); n > 0 && kept[n-1].Address == s.Address && kept[n-1].Protocol == s.Protocol && s.First <= kept[n-1].Last {
 			d.refuse(s.Mux, "", Overlapping, fmt.Sprintf("ports %d to %d/%s of %s overlap ports %d to %d of mux %s: use other numbers",
