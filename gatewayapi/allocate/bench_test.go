@@ -13,9 +13,9 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// BenchmarkRoutesThatShareAListenerSet has routes with ListenerSets of their own, which all name one and the same ListenerSet since an edit. The time
+// BenchmarkWorstRoutesOfAListenerSet has routes with ListenerSets of their own, which all name one and the same ListenerSet since an edit. The time
 // for one route must not grow with the number of routes.
-func BenchmarkRoutesThatShareAListenerSet(b *testing.B) {
+func BenchmarkWorstRoutesOfAListenerSet(b *testing.B) {
 	for _, routes := range [...]int{500, 4000} {
 		b.Run(fmt.Sprintf("routes=%d", routes), func(b *testing.B) {
 			s := newStage(b)

@@ -46,9 +46,9 @@ func manyRoutes(routes int) *read.Observed {
 	return o
 }
 
-// BenchmarkRoutes judges a Gateway with a ListenerSet for each route, and makes all statuses. The time for one route must not grow with the number of
+// BenchmarkWorstRoutes judges a Gateway with a ListenerSet for each route, and makes all statuses. The time for one route must not grow with the number of
 // routes.
-func BenchmarkRoutes(b *testing.B) {
+func BenchmarkWorstRoutes(b *testing.B) {
 	for _, routes := range [...]int{500, 4000} {
 		b.Run(fmt.Sprintf("routes=%d", routes), func(b *testing.B) {
 			o := manyRoutes(routes)

@@ -20,10 +20,10 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// BenchmarkOthers decides about eight muxes of one namespace over and over, each with the slowest possible decision. It
+// BenchmarkWorstOthers decides about eight muxes of one namespace over and over, each with the slowest possible decision. It
 // measures how long a mux of another namespace waits for its decision: once with workers that the namespaces share
 // fairly, and once with four workers of a plain queue.
-func BenchmarkOthers(b *testing.B) {
+func BenchmarkWorstOthers(b *testing.B) {
 	slow, quick := worldOfPatterns(b, validation.MaxEntries, 1000, 1), atRest(b, world(b, 10))
 	quick.Key.Namespace = "quick"
 	limiter := workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]

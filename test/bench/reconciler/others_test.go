@@ -22,9 +22,9 @@ const (
 	othersSlices     = 100
 )
 
-// BenchmarkFilledByOthers measures how much the reconciler's memory grows while a user fills a namespace, and the
+// BenchmarkWorstFilledByOthers measures how much the reconciler's memory grows while a user fills a namespace, and the
 // memory of a successor that starts with the filled namespace. The baseline is the same process before.
-func BenchmarkFilledByOthers(b *testing.B) {
+func BenchmarkWorstFilledByOthers(b *testing.B) {
 	for b.Loop() {
 		w := start(b)
 		w.mux(b, "mux")
