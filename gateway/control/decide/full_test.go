@@ -178,3 +178,20 @@ func TestNamespaceHasAsManyMuxesAsThePoolAllows(t *testing.T) {
 		t.Errorf("after the grace: %d claims, %v", len(f.stored.Muxes), got)
 	}
 }
+
+// BenchmarkWorstPool decides about a pool whose claims a tenant fills: 6,000 new muxes at once, which are more than fit, and then the deletion of
+// all of them.
+//
+// Target: 3 s for each.
+func BenchmarkWorstPool(b *testing.B) {
+	for b.Loop() {
+		f := newFullPool(b, ", muxesPerNamespace: 10000")
+		f.add(6000, 100)
+		start := time.Now()
+		f.pass()
+		b.ReportMetric(time.Since(start).Seconds()*1000, "ms-new")
+		f.muxes, start = nil, time.Now()
+		f.pass()
+		b.ReportMetric(time.Since(start).Seconds()*1000, "ms-deleted")
+	}
+}
