@@ -139,7 +139,7 @@ func nameOf(o metav1.Object) *metav1.PartialObjectMetadata {
 		ResourceVersion: o.GetResourceVersion()}}
 }
 
-// trimMux keeps what is used of a mux of any pool, and the name of other Services.
+// trimMux keeps what is used of a mux of this pool, the addresses of a mux of another pool, and the name of other Services.
 func (k *KubeSource) trimMux(object any) (any, error) {
 	svc, is := object.(*corev1.Service)
 	if !is {
@@ -149,12 +149,14 @@ func (k *KubeSource) trimMux(object any) (any, error) {
 		return nameOf(svc), nil
 	}
 	kept := &corev1.Service{ObjectMeta: nameOf(svc).ObjectMeta}
-	if ranges, has := svc.Annotations[k.Language.Keys().Ranges]; has {
-		kept.Annotations = map[string]string{k.Language.Keys().Ranges: ranges}
-	}
 	kept.Spec.LoadBalancerClass = svc.Spec.LoadBalancerClass
-	for _, p := range svc.Spec.Ports {
-		kept.Spec.Ports = append(kept.Spec.Ports, corev1.ServicePort{Name: p.Name, Protocol: p.Protocol, Port: p.Port})
+	if k.poolOf(svc) == k.Pool {
+		if ranges, has := svc.Annotations[k.Language.Keys().Ranges]; has {
+			kept.Annotations = map[string]string{k.Language.Keys().Ranges: ranges}
+		}
+		for _, p := range svc.Spec.Ports {
+			kept.Spec.Ports = append(kept.Spec.Ports, corev1.ServicePort{Name: p.Name, Protocol: p.Protocol, Port: p.Port})
+		}
 	}
 	for _, ingress := range svc.Status.LoadBalancer.Ingress {
 		kept.Status.LoadBalancer.Ingress = append(kept.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: ingress.IP})

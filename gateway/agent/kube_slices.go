@@ -37,10 +37,16 @@ type sliceWatch struct {
 type sliceList struct {
 	watch *sliceWatch
 	kept  map[types.NamespacedName]*want.Slice
-	// strangers are slices that look like ours, with the UID of their owner, which isn't a known mux of the pool.
-	strangers map[types.NamespacedName]types.UID
+	// strangers are slices that look like ours, with the mux that they name as their owner. It isn't a known mux of the pool.
+	strangers map[types.NamespacedName]owner
 	// last is the last kept slice of each mux. Most slices of a mux have equal labels, annotations and owners, and share them.
 	last map[types.NamespacedName]*want.Slice
+}
+
+// owner is the mux that a slice names.
+type owner struct {
+	name string
+	uid  types.UID
 }
 
 // run watches until the context ends.
@@ -67,7 +73,7 @@ func (w *sliceWatch) run(ctx context.Context) {
 // read starts an informer. Once it has the whole list, that replaces the former list. The returned function ends the informer.
 func (w *sliceWatch) read(ctx context.Context) (context.CancelFunc, error) {
 	ctx, stop := context.WithCancel(ctx)
-	next := &sliceList{w, map[types.NamespacedName]*want.Slice{}, map[types.NamespacedName]types.UID{},
+	next := &sliceList{w, map[types.NamespacedName]*want.Slice{}, map[types.NamespacedName]owner{},
 		map[types.NamespacedName]*want.Slice{}}
 	k := w.source
 	i := informer(k.client.DiscoveryV1().RESTClient(), "endpointslices", w.namespace, &discoveryv1.EndpointSlice{}, func(o *metav1.ListOptions) {
@@ -90,14 +96,17 @@ func (w *sliceWatch) read(ctx context.Context) (context.CancelFunc, error) {
 	return stop, nil
 }
 
-// adopt lists the slices again if a slice of this mux came before the mux.
+// adopt lists the slices again if a slice of this mux came before the mux. Slices of muxes on other pools stay strangers.
 func (w *sliceWatch) adopt(mux *corev1.Service) {
+	if w.source.poolOf(mux) != w.source.Pool {
+		return
+	}
 	for _, l := range []*sliceList{w.list, w.next} {
 		if l == nil {
 			continue
 		}
-		for slice, owner := range l.strangers {
-			if owner == mux.UID && slice.Namespace == mux.Namespace {
+		for slice, of := range l.strangers {
+			if of == (owner{mux.Name, mux.UID}) && slice.Namespace == mux.Namespace {
 				w.isRead = false
 				wake(w.again)
 				return
@@ -199,9 +208,9 @@ func (l *sliceList) change(old, now metav1.Object) bool {
 	if is {
 		l.kept[key] = slice
 	} else if now != nil && len(now.GetOwnerReferences()) > 0 {
-		owner := now.GetOwnerReferences()[0]
-		l.strangers[key] = owner.UID
-		if k.owns(types.NamespacedName{Namespace: key.Namespace, Name: owner.Name}, owner.UID) { // the mux came meanwhile
+		of := owner{now.GetOwnerReferences()[0].Name, now.GetOwnerReferences()[0].UID}
+		l.strangers[key] = of
+		if k.owns(types.NamespacedName{Namespace: key.Namespace, Name: of.name}, of.uid) { // the mux came meanwhile
 			l.watch.isRead = false
 			wake(l.watch.again)
 		}

@@ -166,13 +166,16 @@ func TestOfASliceOnlyWhatIsUsedIsKept(t *testing.T) {
 		strings.Contains(string(text), "xxx") || strings.Contains(string(text), `"y"`) {
 		t.Errorf("kept: %s", text)
 	}
+	if other := n.Muxes.Items[0]; len(other.Spec.Ports) > 0 || len(n.Muxes.Items[1].Spec.Ports) != 1 {
+		t.Errorf("of another pool's mux, its ports are kept: %+v", other.Spec)
+	}
 	if text, _ := json.Marshal(n.Muxes.Items); strings.Contains(string(text), "30080") || strings.Contains(string(text), `"b"`) {
 		t.Errorf("kept: %s", text)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for key, owner := range k.slices[0].list.strangers {
-		if key.Name == "ours" || owner == "" {
+		if key.Name == "ours" || owner.uid == "" {
 			t.Errorf("strangers: %v", k.slices[0].list.strangers)
 		}
 	}
@@ -180,7 +183,7 @@ func TestOfASliceOnlyWhatIsUsedIsKept(t *testing.T) {
 
 func TestChangedForeignSliceStartsNoPass(t *testing.T) {
 	api := newAPIStub()
-	api.lists["services"] = []runtime.Object{muxOfTest(t, "web", "p")}
+	api.lists["services"] = []runtime.Object{muxOfTest(t, "web", "p"), muxOfTest(t, "other", "q")}
 	k := sourceOfTest(t, api)
 	await(t, k, "both lists were read", func(n News) bool { return n.Muxes.IsRead && n.Slices.IsRead && n.ClaimsFault != "" })
 	time.Sleep(100 * time.Millisecond) // the wake-ups of the start
@@ -194,7 +197,8 @@ func TestChangedForeignSliceStartsNoPass(t *testing.T) {
 	changed := muxOfTest(t, "service", "")
 	changed.Spec.LoadBalancerClass = nil
 	api.put(t, "services", changed)
-	for known := 0; known < 3; time.Sleep(time.Millisecond) {
+	api.put(t, "endpointslices", sliceOfTest(t, "of-another-pool", "other", "other-uid"))
+	for known := 0; known < 4; time.Sleep(time.Millisecond) {
 		k.mu.Lock()
 		known = len(k.slices[0].list.strangers)
 		k.mu.Unlock()
@@ -204,6 +208,17 @@ func TestChangedForeignSliceStartsNoPass(t *testing.T) {
 		t.Error("foreign objects started a pass")
 	case <-time.After(100 * time.Millisecond):
 	}
+	k.mu.Lock()
+	list := k.slices[0].list
+	k.mu.Unlock()
+	api.put(t, "services", muxOfTest(t, "other", "q")) // its slice is known, and no slice of this pool
+	await(t, k, "the slices stay read after a change of another pool's mux", func(n News) bool { return n.Slices.IsRead })
+	time.Sleep(100 * time.Millisecond)
+	k.mu.Lock()
+	if k.slices[0].list != list || !k.slices[0].isRead {
+		t.Error("a change of another pool's mux made the agent list all slices again")
+	}
+	k.mu.Unlock()
 	api.put(t, "endpointslices", sliceOfTest(t, "ours", "web", "web-uid"))
 	select {
 	case <-k.Changed():
