@@ -21,8 +21,14 @@ type slicePort struct {
 	family   discoveryv1.AddressType
 }
 
+// source is a slice that has backends of a port, at a number.
+type source struct {
+	*Slice
+	number uint16
+}
+
 // sliceIndex has our slices by mux and port.
-type sliceIndex map[types.NamespacedName]map[slicePort][]*Slice
+type sliceIndex map[types.NamespacedName]map[slicePort][]source
 
 func indexSlices(keys validation.Keys, list []*Slice) sliceIndex {
 	index := sliceIndex{}
@@ -32,11 +38,11 @@ func indexSlices(keys validation.Keys, list []*Slice) sliceIndex {
 			continue
 		}
 		if index[mux] == nil {
-			index[mux] = map[slicePort][]*Slice{}
+			index[mux] = map[slicePort][]source{}
 		}
 		for _, port := range slice.Ports {
 			if key, usable := keyOf(port, slice.AddressType); usable {
-				index[mux][key] = append(index[mux][key], slice)
+				index[mux][key] = append(index[mux][key], source{slice, uint16(*port.Port)})
 			}
 		}
 	}
@@ -56,9 +62,9 @@ func keyOf(port discoveryv1.EndpointPort, family discoveryv1.AddressType) (slice
 
 // of returns the slices of a mux's port. The mux must own them: an owner must be in the slice's namespace, so a user without rights there
 // can't forge such a slice.
-func (i sliceIndex) of(mux *corev1.Service, key slicePort) []*Slice {
+func (i sliceIndex) of(mux *corev1.Service, key slicePort) []source {
 	all := i[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}][key]
-	forged := func(s *Slice) bool { return !slices.Contains(s.owners(), mux.UID) }
+	forged := func(s source) bool { return !slices.Contains(s.owners(), mux.UID) }
 	if !slices.ContainsFunc(all, forged) {
 		return all
 	}
@@ -128,9 +134,9 @@ func (d *deciding) contentOf(slice *Slice) *content {
 func (d *deciding) slots(s *draft, most int) []Backend {
 	var ready, draining []candidate
 	bad := map[string]string{}
-	for _, slice := range s.slices {
-		c, number := d.contentOf(slice), numberOf(slice, s.port.Name, s.port.Protocol)
-		ready, draining = withPort(ready, c.ready, number), withPort(draining, c.draining, number)
+	for _, from := range s.slices {
+		c := d.contentOf(from.Slice)
+		ready, draining = withPort(ready, c.ready, from.number), withPort(draining, c.draining, from.number)
 		for why, text := range c.bad {
 			if before, there := bad[why]; !there || text < before {
 				bad[why] = text
@@ -188,15 +194,6 @@ func (d *deciding) choose(all []candidate, protocol corev1.Protocol, local bool)
 
 func compareBackends(a, b Backend) int {
 	return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Port, b.Port))
-}
-
-func numberOf(slice *Slice, name string, protocol corev1.Protocol) uint16 {
-	for _, port := range slice.Ports {
-		if key, usable := keyOf(port, slice.AddressType); usable && key.name == name && key.protocol == protocol {
-			return uint16(*port.Port)
-		}
-	}
-	return 0
 }
 
 // badBackend says why no packet may go to an address; nothing if it may.

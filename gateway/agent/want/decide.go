@@ -54,7 +54,7 @@ func Decide(w *World) Decision {
 		}
 	}
 	slices.SortFunc(wanted.Tables.Addresses, func(a, b Address) int { return a.Address.Compare(b.Address) })
-	wanted.Tables.Services = d.fill(d.withoutOverlaps(drafts))
+	wanted.Tables.Services = d.fill(d.withoutExcess(d.withoutOverlaps(drafts)))
 	wanted.Seats = d.seats()
 	return Decision{Wanted: &wanted, Refusals: d.sortedRefusals(), Backends: d.backends}
 }

@@ -1,6 +1,7 @@
 package want
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,9 +11,12 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Limits of slots and networks, which are what an agent's memory and the kernel's transactions grow with. A dual-stack mux counts with both addresses.
+// Limits of ports, slots and networks, which are what an agent's memory and the kernel's transactions grow with. A dual-stack mux counts with both addresses.
 const (
+	MaxPortsOfMux     = 20_000
+	MaxPortsOfMachine = 1 << 17
 	MaxSlotsOfPort    = 1 << 10
+	// Slots of a mux and of a machine are those beyond one for each port.
 	MaxSlotsOfMux     = 1 << 16
 	MaxSlotsOfMachine = 1 << 17
 	// Networks are those of source ranges.
@@ -24,7 +28,7 @@ const (
 type draft struct {
 	Service
 	port   validation.MuxRange
-	slices []*Slice
+	slices []source
 	local  bool
 	// demand is how many slots the service would have without limits. It is alike on all gateways: so it counts endpoints that this gateway
 	// refuses, too.
@@ -39,28 +43,38 @@ type limit struct {
 
 const (
 	whyPort    = "a port may have %d: use fewer and larger backends"
-	whyMux     = "all ports of a mux may have %d together: use fewer ports or backends, or another mux"
-	whyMachine = "all muxes of a pool may have %d together: use fewer ports or backends, or another pool"
+	whyMux     = "beyond one for each port, all ports of a mux may have %d together: use fewer ports or backends, or another mux"
+	whyMachine = "beyond one for each port, all muxes of a pool may have %d together: use fewer ports or backends, or another pool"
 )
 
-// share is how much of something each claimant of a mux may have at most.
+// share is the room of a mux.
 type share struct {
-	most int
+	room int
 	// ofMachine is true if the muxes of the machine leave this mux less than a mux may have.
 	ofMachine bool
 }
 
-// divide divides what a machine has among muxes, and what a mux has among its demands: whoever needs less than an even share gets it all, and
-// the others share the rest evenly. So what one mux or claimant asks for takes nothing from those within an even share.
-func divide(demands map[types.NamespacedName][]int, ofMux, ofMachine int) map[types.NamespacedName]share {
-	totals := make([]int, 0, len(demands))
-	for _, list := range demands {
-		totals = append(totals, min(sum(list), ofMux))
+// divide divides the room of a machine among namespaces, and the room of a namespace among its muxes. A demand below an even share gets all that
+// it needs. The others share the rest evenly. So a large demand takes nothing from those within an even share, and a tenant has no more of the
+// machine by having more muxes.
+func divide(demands map[types.NamespacedName]int, ofMux, ofMachine int) map[types.NamespacedName]share {
+	ofNamespace := map[string][]int{}
+	for mux, demand := range demands {
+		ofNamespace[mux.Namespace] = append(ofNamespace[mux.Namespace], min(demand, ofMux))
 	}
-	most := level(totals, ofMachine)
+	totals := make([]int, 0, len(ofNamespace))
+	for _, list := range ofNamespace {
+		totals = append(totals, sum(list))
+	}
+	each := level(totals, ofMachine)
+	levels := map[string]int{}
+	for namespace, list := range ofNamespace {
+		levels[namespace] = level(list, each)
+	}
 	shares := map[types.NamespacedName]share{}
-	for mux, list := range demands {
-		shares[mux] = share{level(list, min(most, ofMux)), most < ofMux}
+	for mux := range demands {
+		most := levels[mux.Namespace]
+		shares[mux] = share{min(most, ofMux), most < ofMux}
 	}
 	return shares
 }
@@ -78,54 +92,90 @@ func level(demands []int, most int) int {
 	return math.MaxInt
 }
 
-// limits returns the limit of the slots of each service.
+// limits returns the limit of the slots of each service. Each port has one slot whatever others have, so that no port is closed. The other slots
+// are divided.
 func limits(drafts []draft) []limit {
-	demands := map[types.NamespacedName][]int{}
+	demands, totals := map[types.NamespacedName][]int{}, map[types.NamespacedName]int{}
 	for i := range drafts {
-		demands[drafts[i].Mux] = append(demands[drafts[i].Mux], min(drafts[i].demand, MaxSlotsOfPort))
+		more := max(min(drafts[i].demand, MaxSlotsOfPort)-1, 0)
+		demands[drafts[i].Mux] = append(demands[drafts[i].Mux], more)
+		totals[drafts[i].Mux] += more
 	}
-	shares := divide(demands, MaxSlotsOfMux, MaxSlotsOfMachine)
+	shares, levels := divide(totals, MaxSlotsOfMux, MaxSlotsOfMachine), map[types.NamespacedName]int{}
+	for mux, list := range demands {
+		levels[mux] = level(list, shares[mux].room)
+	}
 	why := map[bool]string{false: fmt.Sprintf(whyMux, MaxSlotsOfMux), true: fmt.Sprintf(whyMachine, MaxSlotsOfMachine)}
 	all := make([]limit, len(drafts))
 	for i := range drafts {
-		share := shares[drafts[i].Mux]
-		all[i] = limit{share.most, why[share.ofMachine]}
-		if all[i].most >= MaxSlotsOfPort {
-			all[i] = limit{MaxSlotsOfPort, fmt.Sprintf(whyPort, MaxSlotsOfPort)}
+		mux := drafts[i].Mux
+		if all[i] = (limit{MaxSlotsOfPort, fmt.Sprintf(whyPort, MaxSlotsOfPort)}); levels[mux] < MaxSlotsOfPort-1 {
+			all[i] = limit{1 + levels[mux], why[shares[mux].ofMachine]}
 		}
 	}
 	return all
 }
 
-// closeExcess closes ports whose lists of networks are too long for the room that is left: with a part of its list, a port would shut out
-// clients that may connect. The ports of a channel share a list.
+// withoutExcess returns the services without those that are beyond the room for ports. Those with the lowest numbers stay.
+func (d *deciding) withoutExcess(drafts []draft) []draft {
+	counts := map[types.NamespacedName]int{}
+	for i := range drafts {
+		counts[drafts[i].Mux]++
+	}
+	shares := divide(counts, MaxPortsOfMux, MaxPortsOfMachine)
+	kept, used := drafts[:0], map[types.NamespacedName]int{}
+	for _, s := range drafts {
+		if used[s.Mux]++; used[s.Mux] <= shares[s.Mux].room {
+			kept = append(kept, s)
+		}
+	}
+	for mux, count := range counts {
+		if room := shares[mux].room; count > room {
+			d.refuse(mux, "", TooManyPorts, fmt.Sprintf("mux %s has %d ports and ranges, counted for each address, and %d of them are carried: a "+
+				"mux may have %d, and all muxes of a pool %d: use fewer ports, or another pool", mux, count, room, MaxPortsOfMux, MaxPortsOfMachine))
+		}
+	}
+	return kept
+}
+
+// closeExcess closes ports whose lists of networks are beyond the room: with a part of its list, a port would shut out clients that may connect.
+// Short lists come first. The ports of a channel share a list.
 func (d *deciding) closeExcess(drafts []draft) {
 	type list struct {
 		mux types.NamespacedName
 		of  *Slice
 	}
-	demands, counted := map[types.NamespacedName][]int{}, map[list]bool{}
+	lists, totals := []*draft{}, map[types.NamespacedName]int{}
+	counted := map[list]bool{}
+	listOf := func(s *draft) list { return list{s.Mux, s.slices[0].Slice} }
 	for i := range drafts {
 		s := &drafts[i]
-		if len(s.slices) == 0 || len(s.Sources) == 0 || counted[list{s.Mux, s.slices[0]}] {
+		if len(s.slices) == 0 || len(s.Sources) == 0 || counted[listOf(s)] {
 			continue
 		}
-		counted[list{s.Mux, s.slices[0]}] = true
-		demands[s.Mux] = append(demands[s.Mux], len(s.Sources))
+		counted[listOf(s)], lists = true, append(lists, s)
+		totals[s.Mux] += len(s.Sources)
 	}
-	shares := divide(demands, MaxNetworksOfMux, MaxNetworksOfMachine)
-	for i := range drafts {
-		s := &drafts[i]
-		share, asks := shares[s.Mux], len(s.Sources)
-		if len(s.slices) == 0 || asks == 0 || asks <= share.most {
+	slices.SortStableFunc(lists, func(a, b *draft) int { return cmp.Compare(len(a.Sources), len(b.Sources)) })
+	shares, used, closed := divide(totals, MaxNetworksOfMux, MaxNetworksOfMachine), map[types.NamespacedName]int{}, map[list]bool{}
+	for _, s := range lists {
+		if used[s.Mux]+len(s.Sources) > shares[s.Mux].room {
+			closed[listOf(s)] = true
 			continue
 		}
-		why := fmt.Sprintf("all channels of a mux may have %d together: use fewer of them, or another mux", MaxNetworksOfMux)
-		if share.ofMachine {
-			why = fmt.Sprintf("all muxes of a pool may have %d together: use fewer of them, or another pool", MaxNetworksOfMachine)
+		used[s.Mux] += len(s.Sources)
+	}
+	why := map[bool]string{
+		false: fmt.Sprintf("all channels of a mux may have %d together: use fewer of them, or another mux", MaxNetworksOfMux),
+		true:  fmt.Sprintf("all muxes of a pool may have %d together: use fewer of them, or another pool", MaxNetworksOfMachine),
+	}
+	for i := range drafts {
+		s := &drafts[i]
+		if len(s.slices) == 0 || !closed[listOf(s)] {
+			continue
 		}
-		d.refuse(s.Mux, s.port.Name, TooManyNetworks, fmt.Sprintf("%s is closed: it has %d source ranges, and there is room for %d: %s",
-			s.port.Name, asks, share.most, why))
+		d.refuse(s.Mux, s.port.Name, TooManyNetworks, fmt.Sprintf("%s is closed: it has %d source ranges, and the mux has room for %d: %s",
+			s.port.Name, len(s.Sources), shares[s.Mux].room, why[shares[s.Mux].ofMachine]))
 		s.slices, s.demand = nil, 0
 	}
 }
@@ -157,10 +207,10 @@ func (d *deciding) fill(drafts []draft) []Service {
 }
 
 // demand returns how many slots a port would have without limits.
-func (d *deciding) demand(list []*Slice) int {
+func (d *deciding) demand(list []source) int {
 	ready, draining, total := map[weight]int{}, 0, 0
 	for _, slice := range list {
-		c := d.contentOf(slice)
+		c := d.contentOf(slice.Slice)
 		if c.allReady > 0 {
 			ready[c.weight] += c.allReady
 		}

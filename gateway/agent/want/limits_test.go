@@ -68,7 +68,7 @@ func TestSlotsOfAPortAndOfAMuxAreLimited(t *testing.T) {
 		says                        string
 	}{
 		"a port with many backends":      {2, 3000, 1024, 2048, "p0 has 3000 backends, and 1024 of them are used: a port may have 1024: "},
-		"a mux of many ports":            {1000, 1000, 65, 65000, "p0 has 1000 backends, and 65 of them are used: all ports of a mux may have 65536 together: "},
+		"a mux of many ports":            {1000, 1000, 66, 66000, "p0 has 1000 backends, and 66 of them are used: beyond one for each port, all ports of a mux may have 65536 together: "},
 		"as many as a mux may have":      {64, 1024, 1024, 65536, ""},
 		"ten thousand ports of a fleet":  {10000, 3, 3, 30000, ""},
 		"a port with a backend too much": {1, 1025, 1024, 1024, "p0 has 1025 backends, and 1024 of them are used: "},
@@ -98,7 +98,7 @@ func TestSlotsOfAPortAndOfAMuxAreLimited(t *testing.T) {
 // The slots of the machine are divided fairly: the muxes that need less than an even share keep all theirs.
 func TestSlotsOfAllMuxesAreDividedFairly(t *testing.T) {
 	w := worldOfMuxes(keys(t))
-	addMux(w, "small", 100, 100)
+	addMux(w, "small", 100, 50)
 	for i := range 9 {
 		addMux(w, fmt.Sprint("worst-", i), 64, 1024)
 	}
@@ -110,11 +110,11 @@ func TestSlotsOfAllMuxesAreDividedFairly(t *testing.T) {
 			t.Errorf("mux %d has %d slots", i, all)
 		}
 	}
-	if _, all := slotsOf(d, "small"); all != 10_000 || total+all > 131_072 {
+	if _, all := slotsOf(d, "small"); all != 5_000 || total+all > 131_072+100+9*64 {
 		t.Errorf("the small mux has %d slots, the others have %d", all, total)
 	}
 	if !slices.ContainsFunc(d.Refusals, func(r want.Refusal) bool {
-		return r.Mux.Name == "worst-8" && strings.Contains(r.Message, "all muxes of a pool may have 131072 together")
+		return r.Mux.Name == "worst-8" && strings.Contains(r.Message, "beyond one for each port, all muxes of a pool may have 131072 together")
 	}) {
 		t.Errorf("refusals: %+v", d.Refusals[:min(3, len(d.Refusals))])
 	}
@@ -155,9 +155,9 @@ func TestSourceRangesOfAMuxAndOfAllMuxesAreLimited(t *testing.T) {
 		says                          string
 	}{
 		"as many as a mux may have":     {1, 64, 256, 64, ""},
-		"more than a mux may have":      {1, 65, 256, 0, "p0 is closed: it has 256 source ranges, and there is room for 252: all channels of a mux may have 16384 together"},
+		"more than a mux may have":      {1, 65, 256, 64, "p64 is closed: it has 256 source ranges, and the mux has room for 16384: all channels of a mux may have 16384 together"},
 		"as many as a machine may have": {3, 64, 256, 64, ""},
-		"more than a machine may have":  {5, 64, 256, 0, "and there is room for 204: all muxes of a pool may have 65536 together"},
+		"more than a machine may have":  {5, 64, 256, 51, "and the mux has room for 13067: all muxes of a pool may have 65536 together"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := worldOfMuxes(keys(t))
@@ -170,12 +170,83 @@ func TestSourceRangesOfAMuxAndOfAllMuxesAreLimited(t *testing.T) {
 				t.Errorf("%d ports of the worst mux are open, want %d; %d of the small one", got, c.open, open(d, "small"))
 			}
 			says := func(r want.Refusal) bool {
-				return r.Mux.Name == "worst-0" && r.Port == "p0" && r.Reason == want.TooManyNetworks && strings.Contains(r.Message, c.says)
+				return r.Mux.Name == "worst-0" && r.Reason == want.TooManyNetworks && strings.Contains(r.Message, c.says)
 			}
 			if (c.says != "") != slices.ContainsFunc(d.Refusals, says) {
 				t.Errorf("refusals: %+v", d.Refusals[:min(3, len(d.Refusals))])
 			}
 		})
+	}
+}
+
+// A tenant with many muxes, or many large ones, takes nothing from a mux of another namespace, and in its own namespace leaves each port a
+// backend.
+func TestManyMuxesOfATenantCloseNoPortOfOthers(t *testing.T) {
+	w := worldOfMuxes(keys(t))
+	addMux(w, "near", 1000, 3)
+	addMux(w, "victim", 1000, 3)
+	move(w, "victim", "shop")
+	for i := range 131 {
+		addMux(w, fmt.Sprint("worst-", i), 1, 1024)
+	}
+	d := want.Decide(w)
+	if most, all := slotsOf(d, "victim"); most != 3 || all != 3000 {
+		t.Errorf("the mux of another namespace has %d slots, want 3000", all)
+	}
+	if most, all := slotsOf(d, "near"); most < 1 || all < 1000 {
+		t.Errorf("the mux of the same namespace has %d slots for 1000 ports", all)
+	}
+}
+
+// move moves a mux to another namespace.
+func move(w *want.World, name, namespace string) {
+	for _, svc := range w.Muxes.Items {
+		if svc.Name == name {
+			svc.Namespace = namespace
+		}
+	}
+	for _, slice := range w.Slices.Items {
+		if slice.Labels[discoveryv1.LabelServiceName] == name {
+			slice.Namespace = namespace
+		}
+	}
+	for i := range w.Claims.Muxes {
+		if w.Claims.Muxes[i].Key.Name == name {
+			w.Claims.Muxes[i].Key.Namespace = namespace
+		}
+	}
+}
+
+// Source ranges of many muxes close no port of a mux in another namespace.
+func TestSourceRangesOfManyMuxesCloseNoPortOfOthers(t *testing.T) {
+	w := worldOfMuxes(keys(t))
+	addRestricted(w, "victim", 3, 256)
+	move(w, "victim", "shop")
+	for i := range 100 {
+		addRestricted(w, fmt.Sprint("worst-", i), 4, 256)
+	}
+	for _, s := range want.Decide(w).Wanted.Tables.Services {
+		if s.Mux.Name == "victim" && len(s.Slots) == 0 {
+			t.Errorf("port %d of another namespace's mux is closed", s.First)
+		}
+	}
+}
+
+// Ports beyond the limits aren't carried, and the mux says so once.
+func TestPortsOfAMuxAreLimited(t *testing.T) {
+	w := worldOfMuxes(keys(t))
+	addMux(w, "small", 3, 1)
+	addMux(w, "worst", 20_001, 0)
+	d := want.Decide(w)
+	count := map[string]int{}
+	for _, s := range d.Wanted.Tables.Services {
+		count[s.Mux.Name]++
+	}
+	if count["worst"] != 20_000 || count["small"] != 3 {
+		t.Errorf("services: %v", count)
+	}
+	if len(d.Refusals) != 1 || d.Refusals[0].Reason != want.TooManyPorts || d.Refusals[0].Mux.Name != "worst" {
+		t.Errorf("refusals: %+v", d.Refusals)
 	}
 }
 

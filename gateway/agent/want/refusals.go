@@ -21,6 +21,8 @@ const (
 	MuxNotListed  Reason = "MuxMissing"       // the claim is held, but the mux isn't in the list
 	UnknownReturn Reason = "ReturnPathUnknown"
 	TooManySlots  Reason = "TooManyBackends" // more backends than a port, a mux or a machine may have
+	// TooManyPorts: more ports and ranges than a mux or a machine may have.
+	TooManyPorts Reason = "TooManyPorts"
 	// TooManyNetworks: more source ranges than a mux or a machine may have.
 	TooManyNetworks Reason = "TooManySourceRanges"
 	// MachineAddress: the machine itself has the mux's address.

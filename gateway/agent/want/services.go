@@ -45,9 +45,9 @@ func (d *deciding) service(c carried, port validation.MuxRange) draft {
 	if c.address.Is4() {
 		family = discoveryv1.AddressTypeIPv4
 	}
-	allowed, usable := everySource(), []*Slice(nil)
+	allowed, usable := everySource(), []source(nil)
 	for _, slice := range d.slices.of(c.service, slicePort{port.Name, s.Protocol, family}) {
-		content := d.contentOf(slice)
+		content := d.contentOf(slice.Slice)
 		if err := content.settingsErr; err != nil {
 			d.refuse(c.mux, port.Name, err.reason, err.message)
 			continue
