@@ -55,10 +55,10 @@ func (r Router) Adopt(now time.Time, interval, believed time.Duration) Router {
 	return r
 }
 
-// Start starts a stopped router as a backup.
+// Start starts a stopped router as a backup. The holder of the seat may send adverts at the longest interval that is believed.
 func (r Router) Start(now time.Time) Router {
 	if r.State == Stopped {
-		r.State, r.activeInterval = Backup, r.Interval
+		r.State, r.activeInterval = Backup, max(r.Interval, r.Believed)
 		r.Deadline = now.Add(r.silence())
 	}
 	return r

@@ -225,6 +225,15 @@ func TestIntervalsOfAdvertsAreBelievedWithinThePools(t *testing.T) {
 	}
 }
 
+// While the pool's interval changes, the holder may still send at the longer one when another gateway starts.
+func TestRouterThatStartsWaitsForTheLongestBelievedInterval(t *testing.T) {
+	now := time.Unix(0, 0)
+	r := vrrp.Router{Priority: 253, Interval: 100 * time.Millisecond, Believed: 2 * time.Second}.Start(now)
+	if r.Deadline.Before(now.Add(3 * 2 * time.Second)) {
+		t.Errorf("it takes the seat after %s", r.Deadline.Sub(now))
+	}
+}
+
 // The holder's last advert may have named the longer interval: a backup still waits as long for the next one.
 func TestBackupWaitsForTheNextAdvertAsLongAsBefore(t *testing.T) {
 	now := time.Unix(0, 0)
