@@ -210,9 +210,10 @@ func gatewayAbuses() map[string]attempt {
 			want: `may not change pool "far" of Lease svc-lb-mux-gateway-far-1 to ""`},
 		"outside: a further Lease": {as: outside, do: "POST " + leases,
 			body: gatewayLease("far-2", "far"),
-			want: "may not CREATE Lease svc-lb-mux-gateway-far-2: an administrator makes it first"},
+			want: "may not CREATE Lease svc-lb-mux-gateway-far-2: only an administrator creates"},
 		"outside: its Lease, deleted": {as: outside, do: "DELETE " + leaseOf("far-1"),
 			want: "may not DELETE Lease svc-lb-mux-gateway-far-1"},
+		"outside: all Leases": {as: outside, do: "DELETE " + leases, want: "may not DELETE Lease"},
 		"outside: a pool for no Lease": {as: neighbour, do: "POST " + leases,
 			body: gatewayLease("x", "rack"), want: "may not CREATE Lease svc-lb-mux-gateway-x"},
 	}
