@@ -196,14 +196,14 @@ func (a *Agent) checkMachine() {
 	faults := a.Check()
 	for _, fault := range faults {
 		if !slices.Contains(a.faults, fault) {
-			a.Log.Warnw("A setting of this machine is wrong", "reason", fault.Reason, "message", fault.Message)
+			a.Log.Warnw("This machine has a fault", "reason", fault.Reason, "message", fault.Message)
 		}
 	}
 	a.faults = faults
 }
 
-// IsAlive is false if the loop hangs. A transaction may take long, because the kernel works on it, or on one of another process. To end the
-// agent then would help nobody: the kernel goes on, and the next agent begins again, on all machines of the pool at once.
+// IsAlive is false if the loop hangs. A transaction may take long: the kernel works on it, or on one of another process. A restart doesn't help
+// then: the kernel goes on, and the new agent starts the same work again. All agents of the pool would restart at once.
 func (a *Agent) IsAlive() bool {
 	last := a.lastLoop.Load()
 	return a.inKernel.Load() || last == 0 || time.Since(time.Unix(0, last)) < livenessAfter

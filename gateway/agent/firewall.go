@@ -60,12 +60,10 @@ func (b *BlockedChain) remedy() string {
 	case b.Table == "filter" && b.Chain == "FORWARD" && b.Family == nftables.TableFamilyIPv4:
 		return "iptables -I FORWARD -m conntrack --ctstate DNAT -j ACCEPT"
 	}
-	return fmt.Sprintf("nft insert rule %s %s %s ct status dnat accept", b.family(), b.Table, b.Chain)
+	return fmt.Sprintf("nft insert rule %s %s %s ct status dnat accept", familyName(b.Family), b.Table, b.Chain)
 }
 
-func (b *BlockedChain) family() string { return familyName(b.Family) }
-
-// nameOf returns the name of a family that sees IP packets; nothing for another one.
+// familyName returns nft's name of a family that sees IP packets; "" for another family.
 func familyName(family nftables.TableFamily) string {
 	switch family {
 	case nftables.TableFamilyIPv4:
@@ -85,6 +83,7 @@ const (
 	goesOn ending = iota
 	accepts
 	drops
+	returns
 )
 
 // follower follows the rules of a table.
@@ -113,11 +112,22 @@ func (f *follower) follow(chain string) (ending, error) {
 				return goesOn, err
 			}
 		}
-		if end != goesOn {
+		switch {
+		case end == returns:
+			return goesOn, nil
+		case end != goesOn || isGoto(r.Exprs):
 			return end, nil
 		}
 	}
 	return goesOn, nil
+}
+
+// isGoto is true for a rule whose chain doesn't come back.
+func isGoto(parts []expr.Any) bool {
+	return slices.ContainsFunc(parts, func(part expr.Any) bool {
+		verdict, is := part.(*expr.Verdict)
+		return is && verdict.Kind == expr.VerdictGoto
+	})
 }
 
 // verdictOf returns what a rule does with each packet of a translated connection: where it ends, or the chain to go on
@@ -152,6 +162,8 @@ func verdictOf(parts []expr.Any) (end ending, next string, applies bool) {
 				return accepts, "", true
 			case expr.VerdictDrop:
 				return drops, "", true
+			case expr.VerdictReturn:
+				return returns, "", true
 			case expr.VerdictJump, expr.VerdictGoto:
 				return goesOn, p.Chain, true
 			}

@@ -23,14 +23,13 @@ func (a *Agent) dropFlows(had *want.Tables) {
 	}
 	present := newBackendSets(a.applied)
 	a.gone = slices.DeleteFunc(slices.Concat(gone, a.gone), present.has)
-	a.gone = a.gone[:min(len(a.gone), mostGone)]
 	if len(a.gone) == 0 {
 		return
 	}
 	dropped, err := a.DropFlows(a.gone)
 	if err == nil {
 		a.gone = nil
-	} else if len(gone) > 0 {
+	} else if a.gone = a.gone[:min(len(a.gone), mostGone)]; len(gone) > 0 {
 		a.Log.Warnw("UDP flows to backends that are gone can't be ended: each pass tries again", "error", err.Error())
 	}
 	if dropped > 0 {

@@ -31,7 +31,7 @@ type Machine struct {
 	isFull bool
 }
 
-// Check returns what must be set. It sets nothing.
+// Check returns what must be set. It changes nothing on the machine.
 func (m *Machine) Check() []lease.Refusal {
 	var faults []lease.Refusal
 	wrong := func(format string, values ...any) {
@@ -66,9 +66,9 @@ func (m *Machine) checkConnections() []lease.Refusal {
 	if !m.isFull {
 		return nil
 	}
-	return []lease.Refusal{{Reason: ConnectionsFull, Message: fmt.Sprintf("nine tenths of the %d connections of net.netfilter.nf_conntrack_max are "+
-		"in use: once all are, the kernel drops new connections of every mux and of the machine: see who opens them (conntrack -L), or set a higher "+
-		"value", most)}}
+	return []lease.Refusal{{Reason: ConnectionsFull, Message: fmt.Sprintf("the table of connections is nearly full "+
+		"(net.netfilter.nf_conntrack_max is %d): once it is full, the kernel drops new connections of every mux and of the machine: see "+
+		"who opens them (conntrack -L), or set a higher value", most)}}
 }
 
 // checkForwarding reports chains of other programs that drop forwarded packets.
@@ -87,7 +87,7 @@ func (m *Machine) checkForwarding(hasSix bool) []lease.Refusal {
 			continue
 		}
 		faults = append(faults, lease.Refusal{Reason: ForwardingBlocked, Message: fmt.Sprintf("chain %s of table %s %s may drop what muxes "+
-			"forward to backends: run \"%s\" at each start of this machine", b.Chain, b.family(), b.Table, b.remedy())})
+			"forward to backends: run \"%s\" at each start of this machine", b.Chain, familyName(b.Family), b.Table, b.remedy())})
 	}
 	return faults
 }

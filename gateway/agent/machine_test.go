@@ -48,7 +48,7 @@ func TestWrongSettingsAreNamedWithTheRightOnes(t *testing.T) {
 		"a strict filter, harmless": {map[string]string{"sys/net/ipv4/conf/eth0.7/rp_filter": "1"}, want.ViaNode, ""},
 		"few connections":           {map[string]string{"sys/net/netfilter/nf_conntrack_max": "1024"}, want.ViaNode, "net.netfilter.nf_conntrack_max is 1024"},
 		"a nearly full table": {map[string]string{"sys/net/netfilter/nf_conntrack_count": "235930"}, want.ViaNode,
-			"nine tenths of the 262144 connections of net.netfilter.nf_conntrack_max are in use"},
+			"the table of connections is nearly full (net.netfilter.nf_conntrack_max is 262144)"},
 		"a setting that isn't a number": {map[string]string{"sys/net/netfilter/nf_conntrack_max": "?"}, want.ViaNode, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

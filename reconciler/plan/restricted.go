@@ -18,8 +18,8 @@ import (
 //	incumbent that adds them     refused, its ports leave the mux, its numbers are held until it gives the ranges up
 //	published by the original    refused, keeps its ports as long as it shows an address: the original dropped source ranges
 
-// On a mux on gateways, the channels of a namespace may have MaxSourceRanges together: each costs the gateways memory and time. Beyond, those
-// channels are refused as above that have no port yet, and those with the most source ranges.
+// On a mux on gateways, the channels of a namespace may have MaxSourceRanges together: each costs the gateways memory and time. Beyond that,
+// channels without a port are refused first, then those with the most source ranges.
 
 // MaxSourceRanges is how many source ranges the channels of a namespace may have together on a mux.
 const MaxSourceRanges = 4096
@@ -37,8 +37,8 @@ func (p *pass) restrict(c *channel) *refusal {
 	return nil
 }
 
-// tooManyRanges returns the channels whose source ranges don't fit. The order puts channels with ports first: a new channel takes no room from
-// them. A channel's owner can forge the annotation that tells, but only against channels of the same namespace.
+// tooManyRanges returns the channels whose source ranges don't fit. A new channel takes no room from channels with ports. The annotation ports
+// says whether a channel has a port. Its owner can forge it, but gains only against channels of the same namespace.
 func tooManyRanges(channels []ObservedChannel) map[types.NamespacedName]bool {
 	inUse, tooMany := map[string]int{}, map[types.NamespacedName]bool{}
 	for i := range channels {

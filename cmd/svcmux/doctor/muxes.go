@@ -109,7 +109,7 @@ func (e *examination) backends(s *sight.Sight) {
 	}{
 		{plan.BackendsRefused, Failure, "with an EndpointSlice that the API server refuses"},
 		{plan.BackendsPending, Warning, "with ready backends that aren't on the mux yet"},
-		{plan.TooManyEndpoints, Warning, "with more endpoints than a port on gateways may have"},
+		{plan.TooManyEndpoints, Warning, "with more endpoints than they may have on gateways"},
 		{plan.FamilyMismatch, Warning, "whose backends have addresses of another family"},
 	} {
 		if n := count[bad.reason]; n > 0 {

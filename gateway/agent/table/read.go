@@ -2,7 +2,6 @@ package table
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -53,7 +52,13 @@ func (r *reader) elements(set string) ([]nftables.SetElement, error) {
 		return list, nil
 	}
 	slices.SortFunc(list, func(a, b nftables.SetElement) int {
-		return cmp.Or(bytes.Compare(a.Key, b.Key), map[bool]int{true: -1, false: 1}[a.IntervalEnd])
+		switch by := bytes.Compare(a.Key, b.Key); {
+		case by != 0 || a.IntervalEnd == b.IntervalEnd:
+			return by
+		case a.IntervalEnd: // a range may end where the next one begins
+			return -1
+		}
+		return 1
 	})
 	var ranges []nftables.SetElement
 	for _, e := range list {

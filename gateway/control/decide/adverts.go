@@ -48,7 +48,8 @@ func (d *deciding) setAdverts() {
 }
 
 // all is true if it holds for the intervals of every gateway, as the gateway reports them for the stored claims. An
-// alarm names each gateway that is away or of an older version, because the step may wait for it for long.
+// alarm names each gateway that is away, of an older version, or doesn't follow, because the step may wait for it for
+// long.
 func (d *deciding) all(holds func(*lease.Adverts) bool) bool {
 	all := true
 	for i := range d.Gateways {
@@ -58,7 +59,7 @@ func (d *deciding) all(holds func(*lease.Adverts) bool) bool {
 			continue
 		}
 		all = false
-		if !g.IsLive || !isTold {
+		if !g.IsLive || !isTold || d.Stored.Claims != nil && g.Report.Claims == d.Stored.Version {
 			d.Alarms = append(d.Alarms, Alarm{g.Name, IntervalWaits, textIntervalWaits(g.Name, d.Pool.AdvertInterval)})
 		}
 	}

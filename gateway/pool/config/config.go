@@ -165,8 +165,8 @@ func (y *poolYAML) pool() (Pool, error) {
 	if n := p.MaxCapacity; n < 1 || n > maxMaxCapacity {
 		errs = append(errs, fmt.Errorf("maxCapacity %d: write a number from 1 to %d", n, maxMaxCapacity))
 	}
-	if every, err := time.ParseDuration(cmp.Or(y.ProbeBackends, "1s")); err != nil || every <= 0 {
-		errs = append(errs, fmt.Errorf("probeBackends %q: write the time between two probes, such as 2s", y.ProbeBackends))
+	if every, err := time.ParseDuration(cmp.Or(y.ProbeBackends, "1s")); err != nil || every < time.Second || every > time.Hour {
+		errs = append(errs, fmt.Errorf("probeBackends %q: write a time from 1s to 1h, such as 2s", y.ProbeBackends))
 	}
 	return p, errors.Join(errs...)
 }

@@ -81,7 +81,7 @@ func TestBadPoolsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 		"half an interval":          {"200ms", "15ms", `advertInterval "15ms": write a time from 10ms to 40.95s in steps of 10ms`},
 		"a namespace without muxes": {"muxesPerNamespace: 20", "muxesPerNamespace: 0", "muxesPerNamespace 0: write a number from 1 to 10000"},
 		"no capacity":               {"maxCapacity: 4", "maxCapacity: 0", "maxCapacity 0: write a number from 1 to 1000"},
-		"probes without a time":     {"probeBackends: 2s", "probeBackends: often", `probeBackends "often": write the time between two probes`},
+		"probes without a time":     {"probeBackends: 2s", "probeBackends: often", `probeBackends "often": write a time from 1s to 1h`},
 		"an unknown field":          {"announce: none", "anounce: none", `unknown field "anounce"`},
 		"no pools":                  {valid, "pools: []", "has no pool"},
 		"no YAML":                   {valid, "pools: {", "can't be read"},
