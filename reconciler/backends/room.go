@@ -20,7 +20,7 @@ const (
 	roomPause = 30 * time.Second
 )
 
-// rooms count the shared endpoints of the channels on muxes on gateways. A channel gets what the others leave, so it keeps what it has.
+// rooms count the shared endpoints of the channels on muxes on gateways. A channel gets the room that other channels leave, so it keeps its endpoints.
 type rooms struct {
 	mu    sync.Mutex
 	muxes map[types.UID]*room
@@ -62,7 +62,7 @@ func (l *line) decide(ctx context.Context, seen *observation) (muxslices.Decisio
 	return decided, nil
 }
 
-// count counts the slices that a mux owns. What passes decided lately stays: the cache may not show these writes yet.
+// count counts the slices that a mux owns. Counts of recent passes stay: the cache may not show these writes yet.
 func (l *line) count(before *room, mux types.UID, listed []*discoveryv1.EndpointSlice) *room {
 	now := l.Now()
 	counted := &room{now, map[types.NamespacedName]part{}}
