@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -150,6 +151,7 @@ func agreesOnChanges(t *testing.T, w world, lang validation.Language, cases []co
 		for _, to := range picked[i] {
 			next := withoutNodePorts(to.Service)
 			next.Name, next.Namespace = old.Name, old.Namespace
+			next.Spec.Type = cmp.Or(next.Spec.Type, corev1.ServiceTypeClusterIP) // the API server's default
 			got, want := w.judge(t.Context(), old, next), reasons(lang.Review(old, next).Denied)
 			mu.Lock()
 			switch {

@@ -40,18 +40,19 @@ spec:
   ipFamilyPolicy: PreferDualStack
   selector: {app: voice}
   ports: [{name: rtp, port: 5000, protocol: UDP}, {name: tcp, port: 5000}]
----
+`, shop, cluster.PodImage, prefix, namespace))
+	w.says(t, shop, "voice", "BackendsReady", metav1.ConditionTrue, "HasBackends")
+	w.Apply(t, fmt.Sprintf(`
 apiVersion: v1
 kind: Service
-metadata: {name: thief, namespace: %[1]s, annotations: {%[3]s/external-ports: "x:13999"}}
+metadata: {name: thief, namespace: %[1]s, annotations: {%[2]s/external-ports: "x:13999"}}
 spec:
   type: LoadBalancer
-  loadBalancerClass: %[3]s/mux.%[4]s
+  loadBalancerClass: %[2]s/mux.%[3]s
   allocateLoadBalancerNodePorts: false
   selector: {app: web}
   ports: [{name: x, port: 80}]
-`, shop, cluster.PodImage, prefix, namespace))
-	w.says(t, shop, "voice", "BackendsReady", metav1.ConditionTrue, "HasBackends")
+`, shop, prefix, namespace))
 	w.says(t, shop, "thief", "Accepted", metav1.ConditionFalse, "MuxPortConflict")
 	if mux := w.service(t, namespace, "mux"); len(mux.Spec.Ports) > 3 {
 		t.Errorf("the mux has %d ports: ranges are in its annotation", len(mux.Spec.Ports))
