@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,8 +38,8 @@ import (
 
 const mebibyte = 1 << 20
 
-// memoryLimit is GOMEMLIMIT of an agent's pod: nine tenths of 512 MiB.
-const memoryLimit = 512 * mebibyte / 10 * 9
+// memoryLimit is GOMEMLIMIT of an agent's pod: seven tenths of 512 MiB.
+const memoryLimit = 512 * mebibyte / 10 * 7
 
 // filesAPI is an API server whose objects are lines of files, so that they take no memory of the process that is measured. It streams a list if
 // it is asked to, as API servers since Kubernetes 1.34 do.
@@ -133,32 +134,38 @@ func (f *filesAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// addWorstMux adds a mux with as much as the reconciler gives a mux with 5,000 ports and addresses of both families: 16 channels with as many
-// endpoints as a port may have use up the shared endpoints, and all other ports have the free ones.
+// addWorstMux adds a mux with as much as the reconciler gives a mux with 5,000 ports and addresses of both families: 8 channels with as many
+// endpoints as a port may have use up the shared endpoints, and all other ports have the free ones. 16 channels use up a namespace's source ranges.
 func (f *filesAPI) addWorstMux(b *testing.B, c claims.Claims, number int) claims.Claims {
 	b.Helper()
 	name := fmt.Sprint("mux-", number)
 	addresses := []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(number)}), netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", number))}
-	svc := muxOfTest(b, name, "p")
+	svc, keys := muxOfTest(b, name, "p"), languageOfTest(b).Keys()
 	svc.Spec.Ports = nil
 	svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: addresses[0].String()}, {IP: addresses[1].String()}}
 	for port := range validation.DefaultMaxPorts {
 		portName := fmt.Sprintf("team-%d--http", port)
 		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: portName, Port: int32(1000 + port), Protocol: corev1.ProtocolTCP})
-		endpoints := muxslices.FreeEndpoints
-		if port < 16 {
+		endpoints, ranges := muxslices.FreeEndpoints, []string(nil)
+		if port < 8 {
 			endpoints = muxslices.MaxEndpoints
+		}
+		if port < 16 {
+			for i := range 128 {
+				ranges = append(ranges, fmt.Sprintf("172.%d.%d.%d/31", number, port, 2*i), fmt.Sprintf("2001:db8:%x:%x::/64", number<<8|port, i))
+			}
 		}
 		for family, format := range map[discoveryv1.AddressType]string{"IPv4": "10.%d.%d.%d", "IPv6": "fd00::%x:%x:%x"} {
 			for first := 0; first < endpoints; first += 100 {
 				slice := sliceOfTest(b, fmt.Sprintf("%s-%d-%s-%d", name, port, family, first), name, name+"-uid")
 				slice.AddressType, slice.Ports[0].Name = family, &portName
+				slice.Annotations[keys.SourceRanges] = strings.Join(ranges, ",")
 				one := slice.Endpoints[0]
 				slice.Endpoints = nil
 				for i := first; i < min(first+100, endpoints); i++ {
 					e := *one.DeepCopy()
 					at := number<<20 | port<<2 | i
-					if port < 16 {
+					if port < 8 {
 						at = number<<20 | 1<<19 | port<<10 | i
 					}
 					e.Addresses = []string{fmt.Sprintf(format, at>>16, at>>8&255, at&255)}

@@ -109,8 +109,8 @@ func TestEndpointsOfAPortOnGatewaysAreLimited(t *testing.T) {
 	c := newCrowd(t)
 	c.expect(c.channel("app", "web", 1, 2500), 1024, "1024 of 2500 IPv4 endpoints are used: a port on gateways may have 1024: use fewer")
 	c.expect(c.channel("app", "full", 1, 1024), 1024, "")
-	c.expect(c.channel("team", "grid", 1000, 1000), 3+8, "11 of 1000 IPv4 endpoints are used for each of 1000 ports: beyond 3 endpoints for each "+
-		"port, the channels of namespace team may have 8192 together on the mux, and all channels 32768: use fewer ports or pods, or another mux")
+	c.expect(c.channel("team", "grid", 1000, 1000), 3+4, "7 of 1000 IPv4 endpoints are used for each of 1000 ports: beyond 3 endpoints for each "+
+		"port, the channels of namespace team may have 4096 together on the mux, and all channels 16384: use fewer ports or pods, or another mux")
 	c.expect(c.channel("app", "small", 20, 3), 3, "")
 }
 
@@ -127,14 +127,14 @@ func TestChannelKeepsItsEndpointsWhenOthersGrow(t *testing.T) {
 	c.now = c.now.Add(time.Hour)
 	c.expect(web, 100, "")
 	c.expect(c.channel("late", "small", 10, 3), 3, "")
-	c.expect(c.channel("late", "more", 10, 50), 3+50-3, "")             // one namespace can't take the room of all
-	c.expect(c.channel("late", "most", 100, 500), 3+3, "6 of 500 IPv4") // four namespaces can
+	c.expect(c.channel("late", "more", 10, 30), 3+30-3, "")             // one namespace can't take the room of all
+	c.expect(c.channel("late", "most", 100, 500), 3+1, "4 of 500 IPv4") // four namespaces can
 	c.restart(c.Language)
 	c.expect(c.channel("hog-a", "hog-1", 1000, 900), 3, "3 of 900 IPv4")
 	c.expect(web, 100, "")
 	c.channel("hog-d", "hog-0", 1000, 3)
 	c.expect(types.NamespacedName{Namespace: "hog-d", Name: "hog-0"}, 3, "")
-	c.expect(types.NamespacedName{Namespace: "hog-d", Name: "hog-1"}, 3+7, "10 of 1000") // the others have some of the room
+	c.expect(types.NamespacedName{Namespace: "hog-d", Name: "hog-1"}, 3+3, "6 of 1000") // the others have some of the room
 }
 
 // A new pod takes no place from a pod that is ready and has one, and a pod that is ready goes before one that isn't.

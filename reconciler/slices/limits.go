@@ -17,9 +17,9 @@ const (
 	// FreeEndpoints is how many endpoints of a family each port may have, whatever other channels have. Endpoints beyond them are shared: they
 	// count once for each port.
 	FreeEndpoints = 3
-	// MaxShared is how many shared endpoints all channels of a mux may have, and MaxSharedOfNamespace how many those of one namespace may have: so
-	// one namespace takes nothing from the others.
-	MaxShared            = 1 << 15
+	// MaxShared is how many shared endpoints all channels of a mux may have, and MaxSharedOfNamespace how many those of one namespace may have:
+	// so one namespace takes nothing from the others.
+	MaxShared            = 1 << 14
 	MaxSharedOfNamespace = MaxShared / 4
 )
 

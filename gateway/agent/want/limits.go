@@ -14,11 +14,11 @@ import (
 // Limits of ports, slots and networks, which are what an agent's memory and the kernel's transactions grow with. A dual-stack mux counts with both addresses.
 const (
 	MaxPortsOfMux     = 20_000
-	MaxPortsOfMachine = 1 << 17
+	MaxPortsOfMachine = 50_000
 	MaxSlotsOfPort    = 1 << 10
 	// Slots of a mux and of a machine are those beyond one for each port.
-	MaxSlotsOfMux     = 1 << 16
-	MaxSlotsOfMachine = 1 << 17
+	MaxSlotsOfMux     = 40_000
+	MaxSlotsOfMachine = 50_000
 	// Networks are those of source ranges.
 	MaxNetworksOfMux     = 1 << 14
 	MaxNetworksOfMachine = 1 << 16
