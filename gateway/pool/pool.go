@@ -44,8 +44,7 @@ const (
 	Full    Reason = "PoolFull"         // no free address of a family
 	Outside Reason = "AddressOutside"   // the wanted address isn't the pool's
 	Taken   Reason = "AddressTaken"     // another mux has the wanted address
-	Overlap Reason = "PoolsOverlap"     // two pools have one address
-	Bad     Reason = "BadAddressRanges" // the configuration can't be read
+	Bad     Reason = "BadAddressRanges" // any other error of the pool
 )
 
 // Refusal is an answer that stays the same until the pool or the request changes.

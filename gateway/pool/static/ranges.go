@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	"nowake.ai/svc-lb-mux/gateway/pool"
 )
 
 // Range is a run of addresses of one family, both ends included.
@@ -52,8 +50,7 @@ func Parse(texts []string) ([]Range, error) {
 	for _, text := range texts {
 		r, ok := parse(strings.TrimSpace(text))
 		if !ok {
-			return nil, refuse(pool.Bad, "%q is no range of addresses: write a network such as 192.0.2.0/24, or a range such as "+
-				"192.0.2.10-192.0.2.20", text)
+			return nil, fmt.Errorf("%q is no range of addresses: write a network such as 192.0.2.0/24, or a range such as 192.0.2.10-192.0.2.20", text)
 		}
 		ranges = append(ranges, r)
 	}
@@ -103,13 +100,9 @@ func CheckOverlaps(pools map[string][]Range) error {
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			if b.pool != a.pool && a.contains(b.First) {
-				return refuse(pool.Overlap, "address %s is in pool %s and in pool %s: take it out of one of them", b.First, a.pool, b.pool)
+				return fmt.Errorf("address %s is in pool %s and in pool %s: take it out of one of them", b.First, a.pool, b.pool)
 			}
 		}
 	}
 	return nil
-}
-
-func refuse(reason pool.Reason, format string, args ...any) *pool.Refusal {
-	return &pool.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

@@ -3,6 +3,7 @@ package static
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -185,6 +186,10 @@ func (p *Pool) List(context.Context) ([]pool.Holding, error) {
 
 // Expose does nothing: gateways announce static addresses themselves.
 func (p *Pool) Expose(context.Context, netip.Addr, string) error { return nil }
+
+func refuse(reason pool.Reason, format string, args ...any) *pool.Refusal {
+	return &pool.Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
 
 func isOf(family corev1.IPFamily, a netip.Addr) bool {
 	return a.Is4() == (family == corev1.IPv4Protocol)
