@@ -8,7 +8,6 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/gateway/lease"
-	"nowake.ai/svc-lb-mux/gateway/pool/static"
 )
 
 // News is what the API server told last. Its objects must not be changed.
@@ -17,7 +16,7 @@ type News struct {
 	Claims        *claims.Claims
 	ClaimsVersion lease.Version
 	// Pools are the addresses of all pools, from the same ConfigMap.
-	Pools []static.Range
+	Pools claims.Ranges
 	// ClaimsFault says why the newest ConfigMap can't be used. Claims are then those of the last ConfigMap that could be used.
 	ClaimsFault string
 	Muxes       want.List[*corev1.Service]

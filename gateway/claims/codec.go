@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"nowake.ai/svc-lb-mux/gateway/pool/static"
 )
 
 // Where a ConfigMap holds claims.
@@ -52,17 +50,17 @@ func Encode(c Claims) (string, error) {
 }
 
 // EncodePools returns the text for PoolsKey: the ranges of addresses, one in a line, sorted.
-func EncodePools(pools []static.Range) string {
+func EncodePools(pools Ranges) string {
 	lines := make([]string, len(pools))
-	for i, r := range slices.SortedFunc(slices.Values(pools), func(a, b static.Range) int { return a.First.Compare(b.First) }) {
+	for i, r := range slices.SortedFunc(slices.Values(pools), func(a, b Range) int { return a.First.Compare(b.First) }) {
 		lines[i] = r.String()
 	}
 	return strings.Join(lines, "\n")
 }
 
 // DecodePools reads the addresses of all pools. A controller of an older version wrote none.
-func DecodePools(cm *corev1.ConfigMap) ([]static.Range, error) {
-	pools, err := static.Parse(strings.Fields(cm.Data[PoolsKey]))
+func DecodePools(cm *corev1.ConfigMap) (Ranges, error) {
+	pools, err := ParseRanges(strings.Fields(cm.Data[PoolsKey]))
 	if err != nil {
 		return nil, fmt.Errorf("ConfigMap %s/%s, key %s: %w: delete the key, so that the controller writes it again", cm.Namespace, cm.Name, PoolsKey, err)
 	}

@@ -11,7 +11,6 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/gateway/control/decide"
 	"nowake.ai/svc-lb-mux/gateway/pool/config"
-	"nowake.ai/svc-lb-mux/gateway/pool/static"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -56,9 +55,9 @@ type Controller struct {
 
 // New makes a controller.
 func New(settings Settings, api API) *Controller {
-	var pools []static.Range
+	var pools claims.Ranges
 	for i := range settings.Pools {
-		pools = append(pools, static.Without(settings.Pools[i].Ranges, settings.Pools[i].Excluded)...)
+		pools = append(pools, settings.Pools[i].Ranges.Without(settings.Pools[i].Excluded)...)
 	}
 	return &Controller{
 		Settings: settings, api: api, poolsText: claims.EncodePools(pools), missing: map[string]map[types.NamespacedName]time.Time{}, told: map[string]map[decide.Alarm]bool{},

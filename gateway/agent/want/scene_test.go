@@ -13,7 +13,6 @@ import (
 
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 	"nowake.ai/svc-lb-mux/gateway/claims"
-	"nowake.ai/svc-lb-mux/gateway/pool/static"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -85,7 +84,7 @@ func (s *scene) world(t testing.TB) *want.World {
 	for _, network := range s.Networks {
 		w.Settings.BackendNetworks = append(w.Settings.BackendNetworks, netip.MustParsePrefix(network))
 	}
-	pools, err := static.Parse(s.Pools)
+	pools, err := claims.ParseRanges(s.Pools)
 	if err != nil {
 		t.Fatal(err)
 	}

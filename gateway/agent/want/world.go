@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"nowake.ai/svc-lb-mux/gateway/claims"
-	"nowake.ai/svc-lb-mux/gateway/pool/static"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -23,7 +22,7 @@ type World struct {
 	// Claims are those of the agent's pool, the last ones that could be decoded; nil before the first ones.
 	Claims *claims.Claims
 	// Pools are the addresses of all pools. No backend may have one of them, or packets could go round from pool to pool.
-	Pools []static.Range
+	Pools claims.Ranges
 	// Muxes are the muxes of all pools in the mux namespaces.
 	Muxes List[*corev1.Service]
 	// Slices are those of our EndpointSlices in the mux namespaces that have a mux.

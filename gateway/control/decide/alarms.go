@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"nowake.ai/svc-lb-mux/gateway/pool/static"
 )
 
 // alarms collects what a person must look at: problems of gateways, and claims that can't be read.
@@ -54,7 +52,7 @@ func (d *deciding) addressAlarms(g *Gateway) {
 		return
 	}
 	for _, a := range g.Facts.Addresses {
-		if static.Contains(d.Pool.Ranges, a) && !static.Contains(d.Pool.Excluded, a) {
+		if d.Pool.Ranges.Contains(a) && !d.Pool.Excluded.Contains(a) {
 			d.Alarms = append(d.Alarms, Alarm{g.Name, AddressInPool, textInPool(g.Name, a, d.Pool.Name)})
 		}
 	}

@@ -15,13 +15,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nowake.ai/svc-lb-mux/gateway/claims"
-	"nowake.ai/svc-lb-mux/gateway/pool/static"
 )
 
 // Pool is a pool of addresses, and the gateways that carry them.
 type Pool struct {
 	Name             string
-	Ranges, Excluded []static.Range
+	Ranges, Excluded claims.Ranges
 	Gateways         Selector
 	// Announce is the way in which gateways announce addresses: AnnounceVRRP or AnnounceNone.
 	Announce string
@@ -133,13 +132,13 @@ func (y *poolYAML) pool() (Pool, error) {
 		errs = append(errs, fmt.Errorf("the name must be at most %d lower-case letters, digits and dashes", maxName))
 	}
 	var err error
-	if p.Ranges, err = static.Parse(y.Addresses); err != nil {
+	if p.Ranges, err = claims.ParseRanges(y.Addresses); err != nil {
 		errs = append(errs, fmt.Errorf("addresses: %w", err))
 	}
 	if len(y.Addresses) == 0 {
 		errs = append(errs, errors.New("addresses: there is none: list networks such as 192.0.2.0/24"))
 	}
-	if p.Excluded, err = static.Parse(y.Exclude); err != nil {
+	if p.Excluded, err = claims.ParseRanges(y.Exclude); err != nil {
 		errs = append(errs, fmt.Errorf("exclude: %w", err))
 	}
 	errs = append(errs,
@@ -209,7 +208,7 @@ func (p *Pool) readRouterIDs(list []intstr.IntOrString) error {
 // checkTogether refuses pools that share a name, an address or a router ID.
 func checkTogether(pools []Pool) error {
 	var errs []error
-	ranges := map[string][]static.Range{}
+	ranges := map[string]claims.Ranges{}
 	owner := map[uint8]string{}
 	for i := range pools {
 		p := &pools[i]
@@ -226,7 +225,7 @@ func checkTogether(pools []Pool) error {
 			owner[id] = p.Name
 		}
 	}
-	if err := static.CheckOverlaps(ranges); err != nil {
+	if err := claims.CheckOverlaps(ranges); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

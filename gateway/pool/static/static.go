@@ -11,13 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/gateway/claims"
 	"nowake.ai/svc-lb-mux/gateway/pool"
 )
 
 // Pool hands out addresses of ranges. It isn't safe for concurrent use.
 type Pool struct {
 	name             string
-	ranges, excluded []Range
+	ranges, excluded claims.Ranges
 	// taken names the holder of each taken address in words, for messages.
 	taken map[netip.Addr]string
 	// avoided names in words who says that an address is theirs, for messages.
@@ -28,7 +29,7 @@ type Pool struct {
 var _ pool.Pool = (*Pool)(nil)
 
 // New makes a pool. held is what the claims say. If an address has two holders, the first holder counts.
-func New(name string, ranges, excluded []Range, held []pool.Holding) *Pool {
+func New(name string, ranges, excluded claims.Ranges, held []pool.Holding) *Pool {
 	p := &Pool{name: name, ranges: ranges, excluded: excluded, taken: map[netip.Addr]string{}, avoided: map[netip.Addr]string{},
 		has: map[types.NamespacedName][]netip.Addr{}}
 	for _, h := range held {
@@ -66,7 +67,7 @@ func (p *Pool) Avoid(a netip.Addr, holder string) {
 func (p *Pool) Size(most int) int {
 	size := 0
 	for _, r := range p.ranges {
-		for a := p.behindExcluded(r.First); r.contains(a) && size < most; a = p.behindExcluded(a.Next()) {
+		for a := p.behindExcluded(r.First); r.Contains(a) && size < most; a = p.behindExcluded(a.Next()) {
 			size++
 		}
 	}
@@ -76,7 +77,7 @@ func (p *Pool) Size(most int) int {
 // behindExcluded returns the first address from a on that isn't excluded. It is invalid if every address is excluded.
 func (p *Pool) behindExcluded(a netip.Addr) netip.Addr {
 	for {
-		at := slices.IndexFunc(p.excluded, func(r Range) bool { return r.contains(a) })
+		at := slices.IndexFunc(p.excluded, func(r claims.Range) bool { return r.Contains(a) })
 		if at < 0 {
 			return a
 		}
@@ -86,13 +87,13 @@ func (p *Pool) behindExcluded(a netip.Addr) netip.Addr {
 
 // Has is true if the pool has a range of the family.
 func (p *Pool) Has(family corev1.IPFamily) bool {
-	return slices.ContainsFunc(p.ranges, func(r Range) bool { return isOf(family, r.First) })
+	return slices.ContainsFunc(p.ranges, func(r claims.Range) bool { return isOf(family, r.First) })
 }
 
 // IsFree is true if the pool may hand out an address now.
 func (p *Pool) IsFree(a netip.Addr) bool {
 	_, taken := p.taken[a]
-	return !taken && Contains(p.ranges, a) && !Contains(p.excluded, a)
+	return !taken && p.ranges.Contains(a) && !p.excluded.Contains(a)
 }
 
 // Ensure is Choose: static addresses need no calls.
@@ -131,7 +132,7 @@ func (p *Pool) choose(family corev1.IPFamily, request *pool.Request) (netip.Addr
 	}
 	var last netip.Addr // the first avoided one
 	for _, r := range p.ranges {
-		for a := p.behindExcluded(r.First); isOf(family, a) && r.contains(a); a = p.behindExcluded(a.Next()) {
+		for a := p.behindExcluded(r.First); isOf(family, a) && r.Contains(a); a = p.behindExcluded(a.Next()) {
 			if _, taken := p.taken[a]; taken {
 				continue
 			}
@@ -157,9 +158,9 @@ func (p *Pool) mayHave(wanted netip.Addr, mux types.NamespacedName) error {
 		return nil
 	case holder != "":
 		return refuse(pool.Taken, "address %s is taken by %s: ask for another one, or for none", wanted, holder)
-	case !Contains(p.ranges, wanted):
+	case !p.ranges.Contains(wanted):
 		return refuse(pool.Outside, "address %s isn't in pool %s: ask for another one, or for none", wanted, p.name)
-	case Contains(p.excluded, wanted):
+	case p.excluded.Contains(wanted):
 		return refuse(pool.Outside, "address %s is excluded from pool %s: ask for another one, or for none", wanted, p.name)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package static
+package claims
 
 import (
 	"cmp"
@@ -11,24 +11,28 @@ import (
 // Range is a run of addresses of one family, both ends included.
 type Range struct{ First, Last netip.Addr }
 
-func (r Range) contains(a netip.Addr) bool {
+// Contains is true if the address is in the range.
+func (r Range) Contains(a netip.Addr) bool {
 	return a.BitLen() == r.First.BitLen() && !a.Less(r.First) && !r.Last.Less(a)
 }
 
+// Ranges are some ranges of addresses.
+type Ranges []Range
+
 // Contains is true if one of the ranges has the address.
-func Contains(ranges []Range, a netip.Addr) bool {
-	return slices.ContainsFunc(ranges, func(r Range) bool { return r.contains(a) })
+func (ranges Ranges) Contains(a netip.Addr) bool {
+	return slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(a) })
 }
 
-// String returns the range as Parse reads it.
+// String returns the range as ParseRanges reads it.
 func (r Range) String() string { return r.First.String() + "-" + r.Last.String() }
 
 // Without returns the ranges without the excluded addresses.
-func Without(ranges, excluded []Range) []Range {
+func (ranges Ranges) Without(excluded Ranges) Ranges {
 	for _, x := range excluded {
-		var rest []Range
+		var rest Ranges
 		for _, r := range ranges {
-			if !r.contains(x.First) && !x.contains(r.First) {
+			if !r.Contains(x.First) && !x.Contains(r.First) {
 				rest = append(rest, r)
 				continue
 			}
@@ -44,11 +48,11 @@ func Without(ranges, excluded []Range) []Range {
 	return ranges
 }
 
-// Parse reads networks, ranges and single addresses.
-func Parse(texts []string) ([]Range, error) {
-	var ranges []Range
+// ParseRanges reads networks, ranges and single addresses.
+func ParseRanges(texts []string) (Ranges, error) {
+	var ranges Ranges
 	for _, text := range texts {
-		r, ok := parse(strings.TrimSpace(text))
+		r, ok := parseRange(strings.TrimSpace(text))
 		if !ok {
 			return nil, fmt.Errorf("%q is no range of addresses: write a network such as 192.0.2.0/24, or a range such as 192.0.2.10-192.0.2.20", text)
 		}
@@ -57,7 +61,7 @@ func Parse(texts []string) ([]Range, error) {
 	return ranges, nil
 }
 
-func parse(text string) (Range, bool) {
+func parseRange(text string) (Range, bool) {
 	if network, err := netip.ParsePrefix(text); err == nil {
 		return Range{network.Masked().Addr(), last(network)}, network == network.Masked() && usable(network.Addr())
 	}
@@ -83,7 +87,7 @@ func last(network netip.Prefix) netip.Addr {
 }
 
 // CheckOverlaps refuses pools that share an address. It takes the ranges by the name of the pool.
-func CheckOverlaps(pools map[string][]Range) error {
+func CheckOverlaps(pools map[string]Ranges) error {
 	type owned struct {
 		Range
 		pool string
@@ -99,7 +103,7 @@ func CheckOverlaps(pools map[string][]Range) error {
 	})
 	for i, a := range all {
 		for _, b := range all[i+1:] {
-			if b.pool != a.pool && a.contains(b.First) {
+			if b.pool != a.pool && a.Contains(b.First) {
 				return fmt.Errorf("address %s is in pool %s and in pool %s: take it out of one of them", b.First, a.pool, b.pool)
 			}
 		}
