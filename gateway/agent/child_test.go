@@ -85,9 +85,8 @@ type newsText struct {
 func (n *newsText) news() agent.News {
 	var news agent.News
 	c, err := claims.Decode(&n.Claims, "p")
-	pools, poolsErr := claims.DecodePools(&n.Claims)
-	if err = cmp.Or(err, poolsErr); err == nil {
-		news.Claims, news.Pools = &c, pools
+	if err == nil {
+		news.Claims = &c
 		news.ClaimsVersion = lease.Version{UID: n.Claims.UID, ResourceVersion: n.Claims.ResourceVersion}
 	} else {
 		news.ClaimsFault = err.Error()

@@ -279,10 +279,9 @@ func (k *KubeSource) readClaims(n *News) {
 		return
 	}
 	c, err := claims.Decode(cm, k.Pool)
-	pools, poolsErr := claims.DecodePools(cm)
-	if err = cmp.Or(err, poolsErr); err != nil {
+	if err != nil {
 		n.ClaimsFault = err.Error()
 		return
 	}
-	n.Claims, n.ClaimsVersion, n.Pools = &c, version, pools
+	n.Claims, n.ClaimsVersion = &c, version
 }

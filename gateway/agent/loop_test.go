@@ -20,8 +20,8 @@ func newsOfPool(gateway, routerID, mux, backend string, port int32) *newsText {
 	text := n.Claims.Data[claims.Key]
 	text = strings.ReplaceAll(text, `"routerID":7`, `"routerID":`+routerID)
 	text = strings.ReplaceAll(text, `"seat":7`, `"seat":`+routerID)
+	text = strings.ReplaceAll(text, `"pool":"p"`, `"pool":"p","pools":["10.9.1.100","10.9.1.101","fd09:1::100-fd09:1::101"]`)
 	n.Claims.Data[claims.Key] = strings.ReplaceAll(text, `"10.9.1.100","fd09:1::100"`, `"`+mux+`"`)
-	n.Claims.Data[claims.PoolsKey] = "10.9.1.100-10.9.1.100\n10.9.1.101-10.9.1.101\nfd09:1::100-fd09:1::101"
 	family := discoveryv1.AddressTypeIPv4
 	if strings.Contains(mux, ":") {
 		family = discoveryv1.AddressTypeIPv6

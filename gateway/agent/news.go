@@ -15,8 +15,6 @@ type News struct {
 	// Claims are nil until the ConfigMap was read. ClaimsVersion is its version.
 	Claims        *claims.Claims
 	ClaimsVersion lease.Version
-	// Pools are the addresses of all pools, from the same ConfigMap.
-	Pools claims.Ranges
 	// ClaimsFault says why the newest ConfigMap can't be used. Claims are then those of the last ConfigMap that could be used.
 	ClaimsFault string
 	Muxes       want.List[*corev1.Service]

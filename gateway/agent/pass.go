@@ -63,7 +63,7 @@ func (a *Agent) observe() (*want.World, error) {
 	if err != nil {
 		return &want.World{}, err
 	}
-	return &want.World{Keys: a.Keys, Settings: a.settings(assigned), Claims: a.news.Claims, Pools: a.news.Pools, Muxes: a.news.Muxes, Slices: a.news.Slices,
+	return &want.World{Keys: a.Keys, Settings: a.settings(assigned), Claims: a.news.Claims, Muxes: a.news.Muxes, Slices: a.news.Slices,
 		Before: a.before}, nil
 }
 

@@ -20,8 +20,10 @@ type Claims struct {
 	Gateways []Gateway
 	// Down are the backends that don't answer the gateways' probes, sorted, at most MaxDown.
 	Down []netip.AddrPort
-	// Adverts are the intervals of adverts. They are zero while both are DefaultInterval, so that older versions can read the claims.
+	// Adverts are the intervals of adverts; zero while both are DefaultInterval.
 	Adverts Adverts
+	// Pools are the addresses of all pools, at most MaxRanges. No backend may have one of them.
+	Pools Ranges
 }
 
 // Adverts are intervals between adverts of a seat's holder. No gateway may send adverts less often than another one believes: otherwise

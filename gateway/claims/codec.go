@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -14,15 +12,10 @@ import (
 const (
 	// Key is the key in data.
 	Key = "claims.json"
-	// PoolsKey is the key in data for the addresses of all pools. It isn't a field of the claims, because an agent of an older version doesn't
-	// read claims with a field that it doesn't know.
-	PoolsKey = "pools"
 	// NamePrefix is the ConfigMap's name before the pool's name.
 	NamePrefix = "svc-lb-mux-pool-"
 
-	// schemaVersion is the version of claims with intervals of adverts. Claims without them have plainVersion, which older versions read.
-	schemaVersion = 2
-	plainVersion  = 1
+	schemaVersion = 1
 )
 
 // ErrNewer is a text of a newer version, which this version can't change without loss.
@@ -47,24 +40,6 @@ func Encode(c Claims) (string, error) {
 			c.Pool, len(c.Muxes), len(text), SizeLimit)
 	}
 	return string(text), nil
-}
-
-// EncodePools returns the text for PoolsKey: the ranges of addresses, one in a line, sorted.
-func EncodePools(pools Ranges) string {
-	lines := make([]string, len(pools))
-	for i, r := range slices.SortedFunc(slices.Values(pools), func(a, b Range) int { return a.First.Compare(b.First) }) {
-		lines[i] = r.String()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// DecodePools reads the addresses of all pools. A controller of an older version wrote none.
-func DecodePools(cm *corev1.ConfigMap) (Ranges, error) {
-	pools, err := ParseRanges(strings.Fields(cm.Data[PoolsKey]))
-	if err != nil {
-		return nil, fmt.Errorf("ConfigMap %s/%s, key %s: %w: delete the key, so that the controller writes it again", cm.Namespace, cm.Name, PoolsKey, err)
-	}
-	return pools, nil
 }
 
 // Decode reads the claims of a pool from its ConfigMap, which it doesn't change. An error names the key, the value and the way out.

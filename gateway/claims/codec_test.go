@@ -45,6 +45,9 @@ func draw(t *rapid.T) claims.Claims {
 		c.Adverts = claims.Adverts{Interval: time.Duration(interval) * claims.IntervalStep,
 			Believed: time.Duration(rapid.Int64Range(interval, 4095).Draw(t, "believed")) * claims.IntervalStep}
 	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "pools") {
+		c.Pools = append(c.Pools, claims.Range{First: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), Last: netip.AddrFrom4([4]byte{192, 0, 2, 9})})
+	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "down") {
 		c.Down = append(c.Down, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}), rapid.Uint16Min(1).Draw(t, "port")))
 	}
@@ -121,9 +124,10 @@ func TestBadClaimsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 		"more behind it":                  {`"2","addresses":["192.0.2.2"]}]}`, `"2","addresses":["192.0.2.2"]}]}{}`, "it isn't JSON", wayOut},
 		"no version":                      {`"schemaVersion":1,`, "", "schemaVersion is missing", wayOut},
 		"a version before the first":      {`"schemaVersion":1`, `"schemaVersion":0`, "schemaVersion 0 doesn't exist", wayOut},
-		"a newer version":                 {`"schemaVersion":1`, `"schemaVersion":3,"new":1`, "schemaVersion 3, and this version knows up to 2", "run the newer version again"},
+		"a newer version":                 {`"schemaVersion":1`, `"schemaVersion":2,"new":1`, "schemaVersion 2, and this version knows up to 1", "run the newer version again"},
 		"an interval that isn't one":      {`"pool":"p"`, `"pool":"p","adverts":{"interval":"5ms","believed":"1s"}`, `adverts: "5ms" isn't an interval from 10ms to 40.95s`, wayOut},
 		"an interval beyond the believed": {`"pool":"p"`, `"pool":"p","adverts":{"interval":"2s","believed":"1s"}`, "believed 1s is shorter than interval 2s", wayOut},
+		"a bad range of a pool":           {`"pool":"p"`, `"pool":"p","pools":["192.0.2.1/24"]`, `pools: "192.0.2.1/24" is no range of addresses`, wayOut},
 		"another pool":                    {`"pool":"p"`, `"pool":"q"`, `pool "q" isn't "p"`, wayOut},
 		"a field twice":                   {`"pool":"p"`, `"pool":"p","muxes":[]`, `field "muxes" is there twice`, wayOut},
 		"a field twice in another case":   {`"uid":"1"`, `"uid":"1","UID":"2"`, `field "uid" is there twice`, wayOut},

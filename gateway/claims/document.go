@@ -20,6 +20,7 @@ type document struct {
 	Gateways      []gatewayJSON `json:"gateways,omitempty"`
 	Down          []string      `json:"down,omitempty"`
 	Adverts       *advertsJSON  `json:"adverts,omitempty"`
+	Pools         []string      `json:"pools,omitempty"`
 }
 
 type advertsJSON struct {
@@ -63,7 +64,7 @@ func parse(text []byte) (document, error) {
 	case *v > schemaVersion:
 		return document{}, fmt.Errorf("%w: schemaVersion %d, and this version knows up to %d: nothing is changed; run the newer version again",
 			ErrNewer, *v, schemaVersion)
-	case *v < plainVersion:
+	case *v < schemaVersion:
 		return document{}, fmt.Errorf("schemaVersion %d doesn't exist", *v)
 	}
 	if err := refuseRepeated(json.NewDecoder(bytes.NewReader(text))); err != nil {
@@ -129,9 +130,9 @@ func refuseRepeated(from *json.Decoder) error {
 }
 
 func toDocument(c *Claims) document {
-	doc := document{SchemaVersion: plainVersion, Pool: c.Pool}
+	doc := document{SchemaVersion: schemaVersion, Pool: c.Pool}
 	if c.Adverts != (Adverts{}) {
-		doc.SchemaVersion, doc.Adverts = schemaVersion, &advertsJSON{c.Adverts.Interval.String(), c.Adverts.Believed.String()}
+		doc.Adverts = &advertsJSON{c.Adverts.Interval.String(), c.Adverts.Believed.String()}
 	}
 	for _, m := range c.Muxes {
 		released := ""
@@ -148,6 +149,9 @@ func toDocument(c *Claims) document {
 	}
 	for _, backend := range c.Down {
 		doc.Down = append(doc.Down, backend.String())
+	}
+	for _, r := range c.Pools {
+		doc.Pools = append(doc.Pools, r.String())
 	}
 	return doc
 }

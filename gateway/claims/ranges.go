@@ -54,7 +54,7 @@ func ParseRanges(texts []string) (Ranges, error) {
 	for _, text := range texts {
 		r, ok := parseRange(strings.TrimSpace(text))
 		if !ok {
-			return nil, fmt.Errorf("%q is no range of addresses: write a network such as 192.0.2.0/24, or a range such as 192.0.2.10-192.0.2.20", text)
+			return nil, fmt.Errorf("%q is no range of addresses: write a network such as 192.0.2.0/24, or a range such as 192.0.2.10-192.0.2.20", short(text))
 		}
 		ranges = append(ranges, r)
 	}

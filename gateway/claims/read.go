@@ -38,6 +38,10 @@ func (d *document) claims() (Claims, error) {
 	if err := r.adverts(d.Adverts); err != nil {
 		return Claims{}, fmt.Errorf("adverts: %w", err)
 	}
+	var err error
+	if r.claims.Pools, err = ParseRanges(d.Pools); err != nil {
+		return Claims{}, fmt.Errorf("pools: %w", err)
+	}
 	r.claims.sort()
 	return r.claims, nil
 }

@@ -4,13 +4,15 @@ package claims
 //
 //	MuxRoom      800 KiB   for the claims of muxes. Beyond it, no mux gets an address that it doesn't have
 //	MaxReleased  1,000     claims that are in their grace at a time. A released claim is 36 bytes longer than a held one
-//	SizeLimit   1000 KiB   for all. The rest is for gateways, seats, and backends that are down
+//	MaxRanges    500       ranges of addresses in all pools together. A range is at most 82 bytes long
+//	SizeLimit   1020 KiB   for all. The rest is for gateways, seats, and backends that are down
 //
 // So claims can always be released, however many muxes there are.
 const (
 	MuxRoom     = 800 << 10
 	MaxReleased = 1000
-	SizeLimit   = 1000 << 10
+	MaxRanges   = 500
+	SizeLimit   = 1020 << 10
 
 	muxLength     = len(`{"namespace":"","name":"","uid":"","addresses":[],"seat":255},`)
 	addressLength = len(`"",`)

@@ -23,12 +23,8 @@ func (c *Controller) apply(ctx context.Context, seen *observation, p *config.Poo
 	var due deadline
 	again, hideErr := c.writeAll(ctx, d.Hide, now)
 	due.add(again)
-	next := d.Claims
-	if is := seen.stored[p.Name]; next == nil && is.object != nil && is.object.Data[claims.PoolsKey] != c.poolsText {
-		next = is.Stored.Claims // nil if they can't be read: then nothing is written
-	}
-	if next != nil {
-		err := c.writeClaims(ctx, seen, p.Name, next)
+	if d.Claims != nil {
+		err := c.writeClaims(ctx, seen, p.Name, d.Claims)
 		if isStale(err) {
 			due.add(now.Add(conflictPause))
 			return due.at, hideErr
@@ -60,7 +56,6 @@ func (c *Controller) writeClaims(ctx context.Context, seen *observation, pool st
 		cm.Data = map[string]string{}
 	}
 	cm.Labels[c.Language.Keys().Pool], cm.Data[claims.Key] = pool, text
-	cm.Data[claims.PoolsKey] = c.poolsText
 	if err := c.api.WriteClaims(ctx, cm); err != nil {
 		return fmt.Errorf("pool %s: write the claims: %w", pool, err)
 	}

@@ -36,9 +36,8 @@ type Settings struct {
 // Controller makes passes. Its memory may be lost at any time: a new controller goes on where another one ended.
 type Controller struct {
 	Settings
-	api API
-	// poolsText are the addresses of all pools, as each pool's ConfigMap has them: agents use none of them as a backend.
-	poolsText string
+	api       API
+	addresses claims.Ranges // of all pools
 
 	mu    sync.Mutex
 	began time.Time // of the first pass
@@ -55,12 +54,8 @@ type Controller struct {
 
 // New makes a controller.
 func New(settings Settings, api API) *Controller {
-	var pools claims.Ranges
-	for i := range settings.Pools {
-		pools = append(pools, settings.Pools[i].Ranges.Without(settings.Pools[i].Excluded)...)
-	}
 	return &Controller{
-		Settings: settings, api: api, poolsText: claims.EncodePools(pools), missing: map[string]map[types.NamespacedName]time.Time{}, told: map[string]map[decide.Alarm]bool{},
+		Settings: settings, api: api, addresses: config.Addresses(settings.Pools), missing: map[string]map[types.NamespacedName]time.Time{}, told: map[string]map[decide.Alarm]bool{},
 		deleted: newDeletions(), sightings: newSightings(), pace: pace.New[types.NamespacedName](),
 	}
 }

@@ -97,7 +97,7 @@ func (c *Controller) list(ctx context.Context, seen *observation, live bool) err
 func (seen *observation) world(c *Controller, p *config.Pool, now time.Time) *decide.World {
 	w := &decide.World{
 		Pool: *p, Stored: seen.stored[p.Name].Stored, IsLive: seen.isLive, Namespaces: c.MuxNamespaces, Missing: c.missing[p.Name], Deleted: c.deleted.recent(now),
-		Now: now,
+		Now: now, Pools: c.addresses,
 	}
 	w.Stored.MayRebuild = !now.Before(c.began.Add(c.RebuildAfter))
 	for i := range seen.muxes {

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -131,30 +132,35 @@ func TestEachPoolsConfigMapHasTheAddressesOfAllPools(t *testing.T) {
 	pass()
 	check := func(want string) {
 		t.Helper()
-		if got := s.maps[claims.Name("p")].Data[claims.PoolsKey]; got != want {
-			t.Errorf("the ConfigMap of pool p has %q, want %q", got, want)
+		for _, pool := range []string{"p", "q"} {
+			if got := fmt.Sprint(s.claims(pool).Pools); got != want {
+				t.Errorf("the claims of pool %s have %s, want %s", pool, got, want)
+			}
 		}
 	}
-	check("192.0.2.0-192.0.2.1\n192.0.2.3-192.0.2.7\n2001:db8::1-2001:db8::1")
-	claimed := s.maps[claims.Name("p")].Data[claims.Key]
+	check("[192.0.2.0-192.0.2.1 192.0.2.3-192.0.2.7 2001:db8::1-2001:db8::1]")
+	claimed := fmt.Sprint(s.claims("p").Muxes)
 	parsed, err := config.Parse([]byte(after))
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := s.view()
 	c := control.New(control.Settings{Language: s.language, Namespace: "lb", Pools: parsed, Writes: 1, Now: func() time.Time { return s.now }}, v)
-	for i := range 2 {
+	for i := range 3 {
 		writes := s.writes
+		if i == 2 {
+			delete(s.maps, claims.Name("p"))
+		}
 		v.sync(c.Deleted)
 		if _, err := c.Pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		check("192.0.2.0-192.0.2.7\n2001:db8::-2001:db8::ffff:ffff:ffff:ffff")
-		if i > 0 && s.writes > writes {
+		check("[192.0.2.0-192.0.2.7 2001:db8::-2001:db8::ffff:ffff:ffff:ffff]")
+		if i == 1 && s.writes > writes {
 			t.Error("a pass wrote, although nothing had changed")
 		}
 	}
-	if s.maps[claims.Name("p")].Data[claims.Key] != claimed {
-		t.Error("the claims changed")
+	if fmt.Sprint(s.claims("p").Muxes) != claimed {
+		t.Error("the claims of muxes changed")
 	}
 }

@@ -206,7 +206,7 @@ func (d *deciding) badBackend(a netip.Addr) string {
 		return "it is an address of gateway " + d.Settings.Gateway + ": run backends on other machines, or in the pod network"
 	case d.taken[a]:
 		return "it is an address of a mux"
-	case d.Pools.Contains(a):
+	case d.Claims.Pools.Contains(a):
 		return "it is an address of a pool, so packets could go round: run backends elsewhere, or exclude the address from the pool"
 	case len(d.Settings.BackendNetworks) > 0 &&
 		!slices.ContainsFunc(d.Settings.BackendNetworks, func(n netip.Prefix) bool { return n.Contains(a) }):

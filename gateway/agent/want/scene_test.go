@@ -51,8 +51,6 @@ type scene struct {
 	NoIPv6     bool            `json:"noIPv6"`
 	NoSource   bool            `json:"noSource"`
 	Networks   []string        `json:"networks"`
-	// Pools are the addresses of all pools.
-	Pools []string `json:"pools"`
 	// UnreadMuxes and UnreadSlices are lists that weren't read.
 	UnreadMuxes  bool `json:"unreadMuxes"`
 	UnreadSlices bool `json:"unreadSlices"`
@@ -84,11 +82,6 @@ func (s *scene) world(t testing.TB) *want.World {
 	for _, network := range s.Networks {
 		w.Settings.BackendNetworks = append(w.Settings.BackendNetworks, netip.MustParsePrefix(network))
 	}
-	pools, err := claims.ParseRanges(s.Pools)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Pools = pools
 	if s.Claims != nil {
 		w.Claims = s.claims(t)
 	}

@@ -21,8 +21,6 @@ type World struct {
 	Settings Settings
 	// Claims are those of the agent's pool, the last ones that could be decoded; nil before the first ones.
 	Claims *claims.Claims
-	// Pools are the addresses of all pools. No backend may have one of them, or packets could go round from pool to pool.
-	Pools claims.Ranges
 	// Muxes are the muxes of all pools in the mux namespaces.
 	Muxes List[*corev1.Service]
 	// Slices are those of our EndpointSlices in the mux namespaces that have a mux.

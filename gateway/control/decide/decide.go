@@ -68,7 +68,7 @@ func Decide(w *World) Decision {
 	d.claim()
 	d.orphans()
 	d.setSeats()
-	d.next.Down = d.down()
+	d.next.Down, d.next.Pools = d.down(), d.Pools
 	d.setAdverts()
 	for _, m := range d.order {
 		d.status(m)

@@ -1,6 +1,7 @@
 package decide_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -21,6 +22,7 @@ import (
 type fullPool struct {
 	testing.TB
 	pool   config.Pool
+	pools  claims.Ranges
 	muxes  []decide.Mux
 	stored claims.Claims
 	now    time.Time
@@ -33,7 +35,12 @@ func newFullPool(t testing.TB, more string) *fullPool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fullPool{TB: t, pool: pools[0], stored: claims.Claims{Pool: "p"}, now: noon}
+	f := &fullPool{TB: t, pool: pools[0], stored: claims.Claims{Pool: "p"}, now: noon}
+	for i := range claims.MaxRanges {
+		a := netip.AddrFrom16([16]byte(append(bytes.Repeat([]byte{0xff}, 14), 0x10+byte(i>>8), byte(i)))) // has the longest text
+		f.pools = append(f.pools, claims.Range{First: a, Last: a})
+	}
+	return f
 }
 
 // longest is a name of 63 characters.
@@ -64,7 +71,7 @@ func (f *fullPool) pass() decide.Decision {
 		deleted[f.stored.Muxes[i].Key] = f.stored.Muxes[i].UID
 	}
 	a := lease.Gateway{Name: "a", Pool: "p", Facts: &lease.Facts{Capacity: 1}, Report: &lease.Report{}}
-	d := decide.Decide(&decide.World{Pool: f.pool, Stored: decide.Stored{Claims: &f.stored}, Muxes: f.muxes, IsLive: true,
+	d := decide.Decide(&decide.World{Pool: f.pool, Pools: f.pools, Stored: decide.Stored{Claims: &f.stored}, Muxes: f.muxes, IsLive: true,
 		Now: f.now, Deleted: deleted, Gateways: []decide.Gateway{{IsLive: true, Gateway: a}}})
 	if d.Claims != nil {
 		f.store(*d.Claims)
@@ -119,8 +126,8 @@ func TestClaimsFullOfMuxesCanBeEmptied(t *testing.T) {
 	f.empty()
 }
 
-// TestClaimsThatAnOlderVersionFilledCanBeEmptied: an older version filled the claims up to 900 KiB.
-func TestClaimsThatAnOlderVersionFilledCanBeEmptied(t *testing.T) {
+// TestClaimsBeyondTheRoomForMuxesCanBeEmptied: addresses that muxes show are added to a restored copy, however full it is.
+func TestClaimsBeyondTheRoomForMuxesCanBeEmptied(t *testing.T) {
 	f := newFullPool(t, "")
 	filled := claims.Claims{Pool: "p", Gateways: []claims.Gateway{{Name: "a"}}}
 	f.add(4000, 100)

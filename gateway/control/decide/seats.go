@@ -116,7 +116,7 @@ func equalClaims(a, b claims.Claims) bool {
 		return x.RouterID == y.RouterID && slices.Equal(x.Order, y.Order)
 	}) && slices.EqualFunc(a.Gateways, b.Gateways, func(x, y claims.Gateway) bool {
 		return x.Name == y.Name && slices.Equal(x.Addresses, y.Addresses)
-	}) && slices.Equal(a.Down, b.Down) && a.Adverts == b.Adverts
+	}) && slices.Equal(a.Down, b.Down) && a.Adverts == b.Adverts && slices.Equal(a.Pools, b.Pools)
 }
 
 // sameAddresses is true if both have the same addresses in any order.

@@ -16,6 +16,8 @@ import (
 type World struct {
 	Pool   config.Pool
 	Stored Stored
+	// Pools are the addresses of all pools: each pool's claims have them.
+	Pools claims.Ranges
 	// Muxes are those of the pool, from a full list.
 	Muxes []Mux
 	// Others are the muxes of other pools and of unknown pools, and the Services that are no muxes.

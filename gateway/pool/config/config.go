@@ -205,6 +205,15 @@ func (p *Pool) readRouterIDs(list []intstr.IntOrString) error {
 	return nil
 }
 
+// Addresses returns the addresses that the pools hand out, in the order of the pools.
+func Addresses(pools []Pool) claims.Ranges {
+	var all claims.Ranges
+	for i := range pools {
+		all = append(all, pools[i].Ranges.Without(pools[i].Excluded)...)
+	}
+	return all
+}
+
 // checkTogether refuses pools that share a name, an address or a router ID.
 func checkTogether(pools []Pool) error {
 	var errs []error
@@ -224,6 +233,10 @@ func checkTogether(pools []Pool) error {
 			}
 			owner[id] = p.Name
 		}
+	}
+	if n := len(Addresses(pools)); n > claims.MaxRanges {
+		errs = append(errs, fmt.Errorf("the pools have %d ranges of addresses between the excluded ones, and at most %d are possible: write networks instead of "+
+			"single addresses", n, claims.MaxRanges))
 	}
 	if err := claims.CheckOverlaps(ranges); err != nil {
 		errs = append(errs, err)

@@ -82,6 +82,7 @@ func TestBadPoolsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 		"a namespace without muxes": {"muxesPerNamespace: 20", "muxesPerNamespace: 0", "muxesPerNamespace 0: write a number from 1 to 10000"},
 		"no capacity":               {"maxCapacity: 4", "maxCapacity: 0", "maxCapacity 0: write a number from 1 to 1000"},
 		"probes without a time":     {"probeBackends: 2s", "probeBackends: often", `probeBackends "often": write a time from 1s to 1h`},
+		"too many ranges":           {"[198.51.100.1]", "[" + strings.Repeat("198.51.100.1, ", 500) + "]", "the pools have 502 ranges of addresses"},
 		"an unknown field":          {"announce: none", "anounce: none", `unknown field "anounce"`},
 		"no pools":                  {valid, "pools: []", "has no pool"},
 		"no YAML":                   {valid, "pools: {", "can't be read"},
