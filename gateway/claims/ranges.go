@@ -1,7 +1,6 @@
 package claims
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -26,6 +25,18 @@ func (ranges Ranges) Contains(a netip.Addr) bool {
 
 // String returns the range as ParseRanges reads it.
 func (r Range) String() string { return r.First.String() + "-" + r.Last.String() }
+
+// Shared returns an address that both have. It is invalid if there is none.
+func (ranges Ranges) Shared(others Ranges) netip.Addr {
+	for _, pair := range [][2]Ranges{{ranges, others}, {others, ranges}} {
+		for _, r := range pair[0] {
+			if pair[1].Contains(r.First) {
+				return r.First
+			}
+		}
+	}
+	return netip.Addr{}
+}
 
 // Without returns the ranges without the excluded addresses.
 func (ranges Ranges) Without(excluded Ranges) Ranges {
@@ -84,29 +95,4 @@ func last(network netip.Prefix) netip.Addr {
 	}
 	address, _ := netip.AddrFromSlice(bytes)
 	return address
-}
-
-// CheckOverlaps refuses pools that share an address. It takes the ranges by the name of the pool.
-func CheckOverlaps(pools map[string]Ranges) error {
-	type owned struct {
-		Range
-		pool string
-	}
-	var all []owned
-	for name, ranges := range pools {
-		for _, r := range ranges {
-			all = append(all, owned{r, name})
-		}
-	}
-	slices.SortFunc(all, func(a, b owned) int {
-		return cmp.Or(a.First.Compare(b.First), a.Last.Compare(b.Last), cmp.Compare(a.pool, b.pool))
-	})
-	for i, a := range all {
-		for _, b := range all[i+1:] {
-			if b.pool != a.pool && a.Contains(b.First) {
-				return fmt.Errorf("address %s is in pool %s and in pool %s: take it out of one of them", b.First, a.pool, b.pool)
-			}
-		}
-	}
-	return nil
 }

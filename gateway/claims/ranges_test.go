@@ -27,14 +27,12 @@ func TestBadRangesAreRefusedByName(t *testing.T) {
 	}
 }
 
-func TestPoolsThatOverlapAreRefused(t *testing.T) {
-	apart := map[string]claims.Ranges{"a": parse(t, "192.0.2.0/25", "192.0.2.0/26"), "b": parse(t, "192.0.2.128/25")}
-	if err := claims.CheckOverlaps(apart); err != nil {
-		t.Error(err)
-	}
-	apart["c"] = parse(t, "192.0.2.100-192.0.2.130")
-	if err := claims.CheckOverlaps(apart); err == nil || !strings.Contains(err.Error(), "192.0.2.100 is in pool a and in pool c") {
-		t.Errorf("got %v", err)
+func TestSharedAddressOfRangesIsFound(t *testing.T) {
+	ranges := parse(t, "192.0.2.0/25", "192.0.2.0/26")
+	for others, want := range map[string]string{"192.0.2.128/25": "invalid IP", "192.0.2.100-192.0.2.130": "192.0.2.100", "192.0.1.0-192.0.2.9": "192.0.2.0"} {
+		if got := ranges.Shared(parse(t, others)); got.String() != want {
+			t.Errorf("%s: got %s, want %s", others, got, want)
+		}
 	}
 }
 

@@ -217,15 +217,18 @@ func Addresses(pools []Pool) claims.Ranges {
 // checkTogether refuses pools that share a name, an address or a router ID.
 func checkTogether(pools []Pool) error {
 	var errs []error
-	ranges := map[string]claims.Ranges{}
 	owner := map[uint8]string{}
 	for i := range pools {
 		p := &pools[i]
-		if _, twice := ranges[p.Name]; twice {
+		if i > 0 && pools[i-1].Name == p.Name {
 			errs = append(errs, fmt.Errorf("pool %q is there twice: give each pool a name of its own", p.Name))
 			continue
 		}
-		ranges[p.Name] = p.Ranges
+		for j := range pools[:i] {
+			if a := pools[j].Ranges.Shared(p.Ranges); a.IsValid() {
+				errs = append(errs, fmt.Errorf("address %s is in pool %s and in pool %s: take it out of one of them", a, pools[j].Name, p.Name))
+			}
+		}
 		for _, id := range p.RouterIDs {
 			if other, twice := owner[id]; twice {
 				errs = append(errs, fmt.Errorf("router ID %d is in pool %s and in pool %s: take it out of one of them", id, other, p.Name))
@@ -237,9 +240,6 @@ func checkTogether(pools []Pool) error {
 	if n := len(Addresses(pools)); n > claims.MaxRanges {
 		errs = append(errs, fmt.Errorf("the pools have %d ranges of addresses between the excluded ones, and at most %d are possible: write networks instead of "+
 			"single addresses", n, claims.MaxRanges))
-	}
-	if err := claims.CheckOverlaps(ranges); err != nil {
-		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -64,7 +64,7 @@ func TestPoolsAreReadWithTheirDefaults(t *testing.T) {
 
 func TestBadPoolsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 	for name, test := range map[string]struct{ old, now, says string }{
-		"overlapping pools":         {"198.51.100.1", "192.0.2.9", "address 192.0.2.9 is in pool public and in pool office: take it out of one of them"},
+		"overlapping pools":         {"198.51.100.1", "192.0.2.9", "address 192.0.2.9 is in pool office and in pool public: take it out of one of them"},
 		"one router ID, two pools":  {"announce: none", "routerIDs: [51]", "router ID 51 is in pool office and in pool public"},
 		"a name twice":              {"name: office", "name: public", `pool "public" is there twice`},
 		"no name":                   {"name: office", "name: ''", "the name must be"},
