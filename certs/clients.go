@@ -135,8 +135,8 @@ func (c *Clients) verify(state tls.ConnectionState) error {
 	if c.refused.CompareAndSwap(false, true) {
 		log = c.log.Warn
 	}
-	log("refused a client: its certificate is signed by the clients' CA, and none of its names is allowed (the first one is a "+
-		"warning, later ones are at the level debug)", zap.Strings("names", has), zap.Strings("allowed", c.names))
+	log("refused a client: its certificate is signed by the clients' CA, and none of its names is allowed (the first "+
+		"one is a warning, later ones are at the level debug)", zap.Strings("names", has), zap.Strings("allowed", c.names))
 	return fmt.Errorf("a certificate for %q isn't allowed here", strings.Join(has, ", "))
 }
 

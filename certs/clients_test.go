@@ -80,13 +80,16 @@ func TestClientNeedsCertificateOfTheCA(t *testing.T) {
 		pair  *certstest.Pair
 		want  bool
 	}{
-		"a certificate of the CA":             {pair: ours.Client(t, "apiserver"), want: true},
-		"no certificate":                      {},
-		"a certificate of another CA":         {pair: others.Client(t, "apiserver")},
-		"a serving certificate of the CA":     {pair: new(ours.Pair(t, time.Now().Add(time.Hour)))},
-		"an allowed common name":              {names: []string{"x", "apiserver"}, pair: ours.Client(t, "apiserver"), want: true},
-		"an allowed DNS name":                 {names: []string{"api.example.com"}, pair: ours.Client(t, "x", "api.example.com"), want: true},
-		"another name":                        {names: []string{"apiserver"}, pair: ours.Client(t, "kubelet", "node.example.com")},
+		"a certificate of the CA":         {pair: ours.Client(t, "apiserver"), want: true},
+		"no certificate":                  {},
+		"a certificate of another CA":     {pair: others.Client(t, "apiserver")},
+		"a serving certificate of the CA": {pair: new(ours.Pair(t, time.Now().Add(time.Hour)))},
+		"an allowed common name": {names: []string{"x", "apiserver"}, pair: ours.Client(t, "apiserver"),
+			want: true},
+		"an allowed DNS name": {names: []string{"api.example.com"},
+			pair: ours.Client(t, "x", "api.example.com"), want: true},
+		"another name": {names: []string{"apiserver"},
+			pair: ours.Client(t, "kubelet", "node.example.com")},
 		"a name that begins like the allowed": {names: []string{"apiserver"}, pair: ours.Client(t, "apiserver-2")},
 	} {
 		t.Run(name, func(t *testing.T) {

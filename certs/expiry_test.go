@@ -109,7 +109,8 @@ func TestReadinessNamesTheFault(t *testing.T) {
 		{"no files yet", func() {}, "no such file", ""},
 		{"a pair", func() { volume.Put(t, authority.Pair(t, begin.Add(time.Hour))) }, "", ""},
 		{"broken files", func() { volume.Put(t, certstest.Pair{}) }, "", "the last good certificate is served, until"},
-		{"its end", func() { f.now = func() time.Time { return begin.Add(2 * time.Hour) } }, "has expired at", "the last good"},
+		{"its end", func() { f.now = func() time.Time { return begin.Add(2 * time.Hour) } }, "has expired at",
+			"the last good"},
 		{"a new pair", func() { volume.Put(t, authority.Pair(t, begin.Add(3*time.Hour))) }, "", ""},
 	} {
 		step.do()

@@ -88,7 +88,8 @@ func (f *Files) Remark() string {
 	if failure == nil || f.current.Load() == nil {
 		return ""
 	}
-	return fmt.Sprintf("the last good certificate is served, until %s: %v", f.NotAfter().UTC().Format(time.RFC3339), *failure)
+	return fmt.Sprintf("the last good certificate is served, until %s: %v", f.NotAfter().UTC().Format(time.RFC3339),
+		*failure)
 }
 
 // NotAfter returns when the served certificate expires, or the zero time if none is loaded.
@@ -172,7 +173,8 @@ func (f *Files) adopt(found content) {
 	}
 	// An expired pair in the files is a mistake: keep the served pair while the served pair is valid.
 	if f.expired(pair) && !f.expired(f.current.Load()) {
-		f.noteFailure(fmt.Errorf("%s: the certificate has expired at %s", f.options.CertFile, pair.Leaf.NotAfter.Format(time.RFC3339)))
+		f.noteFailure(fmt.Errorf("%s: the certificate has expired at %s", f.options.CertFile,
+			pair.Leaf.NotAfter.Format(time.RFC3339)))
 		return
 	}
 	f.served, f.reported = found, fresh

@@ -69,8 +69,8 @@ func TestBuiltBinaries(t *testing.T) {
 	}
 }
 
-// hasNoLDAP fails if a program contains an LDAP module. cert-manager's package pki depends on such modules, and our code
-// never calls them.
+// hasNoLDAP fails if a program contains an LDAP module. cert-manager's package pki depends on such modules, and our
+// code never calls them.
 func hasNoLDAP(t *testing.T, program string) {
 	t.Helper()
 	info, err := buildinfo.ReadFile(program)

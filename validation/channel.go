@@ -47,8 +47,8 @@ type Channel struct {
 	Proxied Switch
 	// Families are the IP families of the channel's own addresses.
 	Families []corev1.IPFamily
-	// SourceRanges are the networks that may connect, also malformed ones and those of the older annotation, as messages show them:
-	// sorted, quoted and shortened. It is empty if every network may connect.
+	// SourceRanges are the networks that may connect, also malformed ones and those of the older annotation, as messages
+	// show them: sorted, quoted and shortened. It is empty if every network may connect.
 	SourceRanges string
 	// SourceRangeCount is how many they are.
 	SourceRangeCount int

@@ -74,12 +74,14 @@ func (l Language) directNames(svc *corev1.Service) []DirectName {
 			names = append(names, DirectName{key, name})
 		}
 	}
-	slices.SortFunc(names, func(a, b DirectName) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(names, func(a, b DirectName) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key))
+	})
 	return slices.Compact(names)
 }
 
-// Forbids returns the names in a channel's own external-dns annotations that the mux doesn't allow, and text that isn't a
-// DNS name, because external-dns may read another name from it. If the mux allows every name, nothing is forbidden.
+// Forbids returns the names in a channel's own external-dns annotations that the mux doesn't allow, and text that isn't
+// a DNS name, because external-dns may read another name from it. If the mux allows every name, nothing is forbidden.
 func (m HostnameMatcher) Forbids(names []DirectName) []DirectName {
 	if m.all {
 		return nil

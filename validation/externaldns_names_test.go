@@ -23,17 +23,20 @@ func TestNamesThatExternalDNSReadsFromAChannel(t *testing.T) {
 		"an allowed name": {map[string]string{usual + "hostname": "App.team.example.com."}, "*.{namespace}.example.com", nil},
 		"another name": {map[string]string{usual + "hostname": "www.bank.example.com"}, "*.{namespace}.example.com",
 			[]DirectName{{usual + "hostname", "www.bank.example.com"}}},
-		"a name under the newer prefix": {map[string]string{newer + "hostname": "www.bank.example.com"}, "*.{namespace}.example.com",
+		"a name under the newer prefix": {map[string]string{newer + "hostname": "www.bank.example.com"},
+			"*.{namespace}.example.com",
 			[]DirectName{{newer + "hostname", "www.bank.example.com"}}},
 		"an internal name": {map[string]string{usual + "internal-hostname": "a.team.example.com, db.bank.example.com"},
 			"*.{namespace}.example.com", []DirectName{{usual + "internal-hostname", "db.bank.example.com"}}},
 		"a wildcard in a shared domain": {map[string]string{usual + "hostname": "*.example.com"}, "*.example.com",
 			[]DirectName{{usual + "hostname", "*.example.com"}}},
-		"a target isn't judged": {map[string]string{usual + "target": "www.bank.example.com"}, "*.{namespace}.example.com", nil},
+		"a target isn't judged": {map[string]string{usual + "target": "www.bank.example.com"}, "*.{namespace}.example.com",
+			nil},
 		"an invalid DNS name": {map[string]string{usual + "hostname": "www\u3002bank\u3002com"}, "*.{namespace}.example.com",
 			[]DirectName{{usual + "hostname", `"www。bank。com"`}}},
-		"a star allows all":        {map[string]string{usual + "hostname": many + "b\u00fccher.example"}, "*", nil},
-		"more names than are read": {map[string]string{usual + "hostname": many}, "*.example.com", []DirectName{{usual + "hostname", ""}}},
+		"a star allows all": {map[string]string{usual + "hostname": many + "b\u00fccher.example"}, "*", nil},
+		"more names than are read": {map[string]string{usual + "hostname": many}, "*.example.com",
+			[]DirectName{{usual + "hostname", ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lang := language(t)
@@ -62,10 +65,12 @@ func TestOtherPrefixesOfExternalDNS(t *testing.T) {
 	}
 	svc := hundredPorts(lang)
 	svc.Annotations = map[string]string{
-		"dns.example.com/hostname": "a.example.com", "dns.example.net/internal-hostname": "b.example.com", usual + "hostname": "c.example.com",
+		"dns.example.com/hostname": "a.example.com", "dns.example.net/internal-hostname": "b.example.com",
+		usual + "hostname": "c.example.com",
 	}
 	channel, _ := lang.ParseChannel(svc)
-	want := []DirectName{{"dns.example.com/hostname", "a.example.com"}, {"dns.example.net/internal-hostname", "b.example.com"}}
+	want := []DirectName{{"dns.example.com/hostname", "a.example.com"},
+		{"dns.example.net/internal-hostname", "b.example.com"}}
 	if diff := cmp.Diff(want, channel.Direct); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -46,8 +46,8 @@ func (r Request) String() string {
 // auto asks for any free number. Users may write it in upper or lower case.
 const auto = "auto"
 
-// parseExternalPorts parses "http:8080,grpc:auto,rtp:10000-10099" into the requests of the named ports. Index maps a port's name to its
-// position.
+// parseExternalPorts parses "http:8080,grpc:auto,rtp:10000-10099" into the requests of the named ports. Index maps a
+// port's name to its position.
 func parseExternalPorts(n *note, channel []ChannelPort, index map[string]int) {
 	seen := make([]bool, len(channel))
 	var names []string // collected at the first unknown name: a channel may have thousands of ports

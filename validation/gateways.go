@@ -14,8 +14,8 @@ const gatewayPrefix = "gateway."
 // MaxGateways is the largest value of the gateways annotation: a seat has no more gateways.
 const MaxGateways = 254
 
-// GatewayPool parses the class of a mux on gateways, gateway.<prefix>/<pool>. It returns false for any other class. The pool is
-// empty if the class is malformed.
+// GatewayPool parses the class of a mux on gateways, gateway.<prefix>/<pool>. It returns false for any other class. The
+// pool is empty if the class is malformed.
 func (l Language) GatewayPool(class string) (string, bool) {
 	pool, is := strings.CutPrefix(class, gatewayPrefix+l.prefix+"/")
 	if l.prefix == "" || !is {
@@ -46,8 +46,8 @@ type GatewaySettings struct {
 	MinGateways int
 }
 
-// ParseGateways parses the settings of a mux on gateways. A setting with a problem has its default. Admission and the gateways'
-// controller both call it, so that they find the same problems.
+// ParseGateways parses the settings of a mux on gateways. A setting with a problem has its default. Admission and the
+// gateways' controller both call it, so that they find the same problems.
 func (l Language) ParseGateways(svc *corev1.Service) (GatewaySettings, Findings) {
 	var found Findings
 	s := settings{svc: svc, keys: &l.keys, found: &found}
@@ -68,8 +68,8 @@ func (l Language) ParseGateways(svc *corev1.Service) (GatewaySettings, Findings)
 	return parsed, found
 }
 
-// checkGateways checks the settings that are for muxes on gateways. On any other mux, such a setting has no effect and gets a warning,
-// whatever its value.
+// checkGateways checks the settings that are for muxes on gateways. On any other mux, such a setting has no effect and
+// gets a warning, whatever its value.
 func (l Language) checkGateways(svc *corev1.Service, mux *Mux, found *Findings) {
 	if _, isOnGateways := l.GatewayPool(mux.Class); isOnGateways {
 		_, more := l.ParseGateways(svc)
@@ -81,7 +81,8 @@ func (l Language) checkGateways(svc *corev1.Service, mux *Mux, found *Findings) 
 	}
 	for _, key := range []string{l.keys.Address, l.keys.Gateways} {
 		if value, set := svc.Annotations[key]; set {
-			found.warn(MisplacedAnnotation, annotationField(key), "", value, textNotOnGateways(shortName(key), l.FormatGatewayClass("<pool>")))
+			found.warn(MisplacedAnnotation, annotationField(key), "", value,
+				textNotOnGateways(shortName(key), l.FormatGatewayClass("<pool>")))
 		}
 	}
 }

@@ -29,7 +29,8 @@ func TestGatewayPool(t *testing.T) {
 			}
 			svc := bareMux(lang, nil)
 			svc.Spec.LoadBalancerClass = &c.class
-			if mux, _ := lang.ParseMux(svc); mux.Pool != c.pool || (mux.Provider.Key == "gateway") != c.is || mux.ProviderNamed != c.is {
+			if mux, _ := lang.ParseMux(svc); mux.Pool != c.pool || (mux.Provider.Key == "gateway") != c.is ||
+				mux.ProviderNamed != c.is {
 				t.Errorf("the mux has pool %q and provider %+v", mux.Pool, mux.Provider)
 			}
 		})
@@ -45,7 +46,8 @@ func TestMuxOnGatewaysHasNoLimits(t *testing.T) {
 	class := lang.FormatGatewayClass("public")
 	svc.Spec.LoadBalancerClass = &class
 	mux, found := lang.ParseMux(svc)
-	if len(found.Problems) > 0 || mux.Cap.Ports != 60000 || mux.Protocols.OneOnly || mux.Protocols.Allowed != TCP|UDP|SCTP {
+	if len(found.Problems) > 0 || mux.Cap.Ports != 60000 || mux.Protocols.OneOnly ||
+		mux.Protocols.Allowed != TCP|UDP|SCTP {
 		t.Errorf("%+v, %+v, %+v", mux.Cap, mux.Protocols, found)
 	}
 	if _, known := ProviderCalled("gateway"); known {
@@ -60,14 +62,16 @@ func TestSettingsOfAMuxOnGateways(t *testing.T) {
 		want              string
 		says              string
 	}{
-		"nothing":                    {want: "[] 1"},
-		"both families":              {address: "2001:db8::1, 192.0.2.1", gateways: "2", want: "[192.0.2.1 2001:db8::1] 2"},
-		"a name":                     {address: "example", want: "[] 1", says: `address: "example" is not an address`},
-		"two addresses of a family":  {address: "192.0.2.1,192.0.2.2", want: "[] 1", says: `"192.0.2.2" is the second IPv4 address`},
+		"nothing":       {want: "[] 1"},
+		"both families": {address: "2001:db8::1, 192.0.2.1", gateways: "2", want: "[192.0.2.1 2001:db8::1] 2"},
+		"a name":        {address: "example", want: "[] 1", says: `address: "example" is not an address`},
+		"two addresses of a family": {address: "192.0.2.1,192.0.2.2", want: "[] 1",
+			says: `"192.0.2.2" is the second IPv4 address`},
 		"an address with a zone":     {address: "fe80::1%eth0", want: "[] 1", says: "is not an address"},
 		"an address written as IPv6": {address: "::ffff:192.0.2.1", want: "[] 1", says: "is not an address"},
-		"no gateway":                 {gateways: "0", want: "[] 1", says: `gateways: "0" is not a number of gateways: write 1 to 254`},
-		"an empty request":           {address: " ", want: "[] 1", says: "address: "},
+		"no gateway": {gateways: "0", want: "[] 1",
+			says: `gateways: "0" is not a number of gateways: write 1 to 254`},
+		"an empty request": {address: " ", want: "[] 1", says: "address: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := bareMux(lang, map[string]string{})
@@ -96,7 +100,8 @@ func TestAddressOfAFamilyThatTheMuxLacksIsRefused(t *testing.T) {
 	class := lang.FormatGatewayClass("public")
 	svc.Spec.LoadBalancerClass, svc.Spec.IPFamilies = &class, []corev1.IPFamily{corev1.IPv4Protocol}
 	parsed, found := lang.ParseGateways(svc)
-	if len(parsed.Wanted) > 0 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, "add IPv6 to spec.ipFamilies") {
+	if len(parsed.Wanted) > 0 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, "add IPv6 to "+
+		"spec.ipFamilies") {
 		t.Errorf("%v, %+v", parsed.Wanted, found.Problems)
 	}
 }
@@ -111,7 +116,8 @@ func TestMistakesInSettingsOfGatewaysDontFreezeTheMux(t *testing.T) {
 		t.Errorf("no port depends on these settings, but the mux has problems: %+v", found)
 	}
 	_, asControllerSees := lang.ParseGateways(svc)
-	if diff := cmp.Diff(asControllerSees.Problems, lang.Review(nil, svc).Denied); diff != "" || len(asControllerSees.Problems) != 2 {
+	if diff := cmp.Diff(asControllerSees.Problems, lang.Review(nil, svc).Denied); diff != "" ||
+		len(asControllerSees.Problems) != 2 {
 		t.Errorf("admission and the gateways' controller find different problems (-controller +admission):\n%s", diff)
 	}
 }
@@ -128,7 +134,8 @@ func TestSettingsOfGatewaysOnAMuxThatIsAChannelGetNoWarning(t *testing.T) {
 	}
 }
 
-// FuzzAddresses checks that a request without problems has at most one address of each family, and survives being written and read.
+// FuzzAddresses checks that a request without problems has at most one address of each family, and survives being
+// written and read.
 func FuzzAddresses(f *testing.F) {
 	for _, seed := range []string{"192.0.2.1,2001:db8::1", " 192.0.2.1 ,", "::ffff:192.0.2.1", "fe80::1%eth0", "192.0.2.1,192.0.2.2", "::1.2.3.4", "x"} {
 		f.Add(seed)

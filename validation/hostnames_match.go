@@ -9,7 +9,8 @@ import (
 // patterns whose only star is their whole first label, such as *.example.com: the index finds those.
 func (a Hostnames) Starred() (count int) {
 	for _, pattern := range a.patterns {
-		if rest, simple := strings.CutPrefix(pattern, "*."); strings.Contains(pattern, "*") && (!simple || strings.Contains(rest, "*")) {
+		if rest, simple := strings.CutPrefix(pattern, "*."); strings.Contains(pattern, "*") &&
+			(!simple || strings.Contains(rest, "*")) {
 			count++
 		}
 	}
@@ -107,7 +108,9 @@ func (s *patternSet) has(name string) bool {
 	below := name
 	for i := range labels {
 		below = below[len(labels[i]):]
-		if slices.ContainsFunc(s.globs[domain{below, i + 1}], func(pattern []string) bool { return globAll(pattern, labels[:i+1]) }) {
+		if slices.ContainsFunc(s.globs[domain{below, i + 1}], func(pattern []string) bool {
+			return globAll(pattern, labels[:i+1])
+		}) {
 			return true
 		}
 		below = strings.TrimPrefix(below, ".")

@@ -60,16 +60,17 @@ type Keys struct {
 	ChannelName           string // label of a mux's slices: the name of that channel
 	Source                string // label of a mux's slices: the slice that is copied
 	Finalizer             string // the original's; removed when seen
-	SourceRanges          string // slices of a mux on gateways: the networks that may connect; every network if it is empty
-	Weight                string // slices of a mux on gateways: the weight of a route's backend Service, and that Service
-	SessionAffinity       string // slices of a mux on gateways: ClientIP or None
-	TrafficPolicy         string // slices of a mux on gateways: Local or Cluster
-	CarriedBy             string // mux on gateways: the gateways that answer for its addresses
-	Pool                  string // label of a gateway's Lease and of a pool's claims: the pool
-	GatewayFacts          string // annotation of a gateway's Lease: what the machine is
-	GatewayReport         string // annotation of a gateway's Lease: what its agent did
-	GatewayTraffic        string // annotation of a gateway's Lease: what its busiest ports carried
-	PortName              string // annotation of a ListenerSet of ours: the name of the claim that it publishes
+	// slices of a mux on gateways: the networks that may connect; every network if it is empty
+	SourceRanges    string
+	Weight          string // slices of a mux on gateways: the weight of a route's backend Service, and that Service
+	SessionAffinity string // slices of a mux on gateways: ClientIP or None
+	TrafficPolicy   string // slices of a mux on gateways: Local or Cluster
+	CarriedBy       string // mux on gateways: the gateways that answer for its addresses
+	Pool            string // label of a gateway's Lease and of a pool's claims: the pool
+	GatewayFacts    string // annotation of a gateway's Lease: what the machine is
+	GatewayReport   string // annotation of a gateway's Lease: what its agent did
+	GatewayTraffic  string // annotation of a gateway's Lease: what its busiest ports carried
+	PortName        string // annotation of a ListenerSet of ours: the name of the claim that it publishes
 
 	// Condition types on a channel.
 	Accepted      string
@@ -87,8 +88,8 @@ type key struct {
 	of   func(*Keys) *string
 	// at is where an annotation or label has an effect. It is 0 for names that no Service of ours has as an annotation.
 	at place
-	// isSettable is true for annotations that users may set. Annotations that we write cause no warning on any Service: a Service that
-	// changed between mux and channel may still carry them for a moment.
+	// isSettable is true for annotations that users may set. Annotations that we write cause no warning on any Service: a
+	// Service that changed between mux and channel may still carry them for a moment.
 	isSettable bool
 }
 

@@ -10,8 +10,8 @@ const (
 	MaxHostnames = 64
 	// MaxChannelPorts is how many ports one channel may have.
 	MaxChannelPorts = 1000
-	// MaxEntries is how many entries a list on a mux may have: ranges, namespaces, patterns of DNS names. A channel may have as many source
-	// ranges.
+	// MaxEntries is how many entries a list on a mux may have: ranges, namespaces, patterns of DNS names. A channel may
+	// have as many source ranges.
 	MaxEntries = 256
 	// DefaultMaxPorts is the cap of a mux without max-ports whose provider has no known limit.
 	DefaultMaxPorts = 5000

@@ -55,12 +55,13 @@ func textGateway(value string) string {
 }
 
 func textRoutePort(value string) string {
-	return fmt.Sprintf("%s is neither auto nor a number from 1 to 65535: a route asks for one, without a port's name, such as %q or %q", quote(value), auto, "5432")
+	return fmt.Sprintf("%s is neither auto nor a number from 1 to 65535: a route asks for one, without a port's name, "+
+		"such as %q or %q", quote(value), auto, "5432")
 }
 
 func textNoListenerSet() string {
-	return "spec.parentRefs: none names a ListenerSet of the route's own namespace: add {kind: ListenerSet, name: ...}, which will be created with " +
-		"the route's number"
+	return "spec.parentRefs: none names a ListenerSet of the route's own namespace: add {kind: ListenerSet, name: ...}, " +
+		"which will be created with the route's number"
 }
 
 func textNoPorts(what Kind) string {
@@ -76,7 +77,8 @@ func textPortEntry(entry string) string {
 
 func textUnknownPort(name string, names []string) string {
 	if len(names) == 0 {
-		return fmt.Sprintf("port %s is not one of this Service's ports, which have no names: give that name to one, or remove the entry",
+		return fmt.Sprintf("port %s is not one of this Service's ports, which have no names: give that name to one, or "+
+			"remove the entry",
 			quote(name))
 	}
 	wayOut := didYouMean(lower(name), names)
@@ -91,7 +93,8 @@ func textPortNamedTwice(name string) string {
 }
 
 func textOverride(name, value string) string {
-	return fmt.Sprintf("port %s wants %s, which is neither a number from %d to %d in plain digits, nor a range such as 10000-10099, nor auto%s",
+	return fmt.Sprintf("port %s wants %s, which is neither a number from %d to %d in plain digits, nor a range such as "+
+		"10000-10099, nor auto%s",
 		quote(name), quote(value), MinPort, MaxPort, zeroHint(value))
 }
 
@@ -102,16 +105,19 @@ func textClash(first, second, number string) string {
 
 func textRangeTarget(port ChannelPort, target int32) string {
 	run := port.Request.Run()
-	return fmt.Sprintf("port %s asks for %s, and %d would go to port %d of a pod, which is above %d: ask for at most %d numbers, or use a lower target port",
+	return fmt.Sprintf("port %s asks for %s, and %d would go to port %d of a pod, which is above %d: ask for at most %d "+
+		"numbers, or use a lower target port",
 		quote(port.Name), run, run.Last, target+run.Last-run.First, MaxPort, MaxPort-target+1)
 }
 
 func textRangePlaceholder(port ChannelPort) string {
-	return fmt.Sprintf("port %s asks for %s, and %d/TCP is the placeholder of a mux: ask for other numbers", quote(port.Name), port.Request.Run(), PlaceholderPort)
+	return fmt.Sprintf("port %s asks for %s, and %d/TCP is the placeholder of a mux: ask for other numbers",
+		quote(port.Name), port.Request.Run(), PlaceholderPort)
 }
 
 func textPortRangeNeedsGateways(port ChannelPort) string {
-	return fmt.Sprintf("port %s asks for %s, and only muxes on gateways have ranges: on any other mux, the channel isn't accepted and gets no port",
+	return fmt.Sprintf("port %s asks for %s, and only muxes on gateways have ranges: on any other mux, the channel "+
+		"isn't accepted and gets no port",
 		quote(port.Name), port.Request.Run())
 }
 
@@ -120,11 +126,13 @@ func textSourceRange(value string) string {
 }
 
 func textTooManySourceRanges(count int) string {
-	return fmt.Sprintf("%s: %d networks are too many, a channel may have %d: join neighbours, such as 10.0.0.0/8", rangesField, count, MaxEntries)
+	return fmt.Sprintf("%s: %d networks are too many, a channel may have %d: join neighbours, such as 10.0.0.0/8",
+		rangesField, count, MaxEntries)
 }
 
 func textRangesAnnotation(key, value string) string {
-	return fmt.Sprintf("%s: %s isn't honoured in this old annotation: write the networks into %s, which muxes on gateways honour",
+	return fmt.Sprintf("%s: %s isn't honoured in this old annotation: write the networks into %s, which muxes on "+
+		"gateways honour",
 		key, quote(value), rangesField)
 }
 
@@ -142,19 +150,23 @@ func textTooManyHostnames(count int) string {
 }
 
 func textTooManyPorts(count int) string {
-	return fmt.Sprintf("spec.ports: %d ports are too many, a channel may have %d: spread them over several channels", count, MaxChannelPorts)
+	return fmt.Sprintf("spec.ports: %d ports are too many, a channel may have %d: spread them over several channels",
+		count, MaxChannelPorts)
 }
 
 func textTooManyRanges(count int) string {
-	return fmt.Sprintf("%d ranges are too many, a mux may have %d: join neighbours, such as 20000-20099", count, MaxEntries)
+	return fmt.Sprintf("%d ranges are too many, a mux may have %d: join neighbours, such as 20000-20099", count,
+		MaxEntries)
 }
 
 func textTooManyNamespaces(count int) string {
-	return fmt.Sprintf("%d entries are too many, a mux may have %d: name several namespaces at once, such as team-*", count, MaxEntries)
+	return fmt.Sprintf("%d entries are too many, a mux may have %d: name several namespaces at once, such as team-*",
+		count, MaxEntries)
 }
 
 func textTooManyPatterns(count int) string {
-	return fmt.Sprintf("%d patterns are too many, a mux may have %d: allow several names at once, such as *.{namespace}.example.com",
+	return fmt.Sprintf("%d patterns are too many, a mux may have %d: allow several names at once, such as "+
+		"*.{namespace}.example.com",
 		count, MaxEntries)
 }
 
@@ -176,7 +188,8 @@ func textOverlap(run, before PortRange) string {
 }
 
 func textCap(value string) string {
-	return fmt.Sprintf("%s is not a number of ports: write 1 to 2147483647 in plain digits%s", quote(value), zeroHint(value))
+	return fmt.Sprintf("%s is not a number of ports: write 1 to 2147483647 in plain digits%s", quote(value),
+		zeroHint(value))
 }
 
 func textTwice(entry string) string {
@@ -223,7 +236,8 @@ func textTwoAddresses(value, family string) string {
 }
 
 func textOtherFamily(value, family string) string {
-	return fmt.Sprintf("%s is an %s address, and this mux has none of that family: add %s to spec.ipFamilies, or take the address away",
+	return fmt.Sprintf("%s is an %s address, and this mux has none of that family: add %s to spec.ipFamilies, or take "+
+		"the address away",
 		quote(value), family, family)
 }
 
@@ -251,16 +265,19 @@ func textNotHonoured(part, value, wayOut string) string {
 }
 
 func textOnGatewaysOnly(part, value, wayOut string) string {
-	return fmt.Sprintf("%s: %s has an effect on a channel only on a mux on gateways: elsewhere, %s", plain(part), quote(value), wayOut)
+	return fmt.Sprintf("%s: %s has an effect on a channel only on a mux on gateways: elsewhere, %s", plain(part),
+		quote(value), wayOut)
 }
 
 func textExternalIPs(addresses string) string {
-	return fmt.Sprintf("spec.externalIPs: every node takes the traffic to %s on this channel's own ports, past the mux, even if "+
-		"the address belongs to others: remove the field, the channel gets the mux's address without it", quote(addresses))
+	return fmt.Sprintf("spec.externalIPs: every node takes the traffic to %s on this channel's own ports, past the mux, "+
+		"even if the address belongs to others: remove the field, the channel gets the mux's address without it",
+		quote(addresses))
 }
 
 func textRangesNeedGateways(value string) string {
-	return fmt.Sprintf("%s: %s is honoured only if the mux is on gateways: on any other mux, the channel isn't accepted and gets no port",
+	return fmt.Sprintf("%s: %s is honoured only if the mux is on gateways: on any other mux, the channel isn't accepted "+
+		"and gets no port",
 		rangesField, quote(value))
 }
 
@@ -310,7 +327,8 @@ func textMisplaced(name string, on, belongs Kind) string {
 }
 
 func textNotOnGateways(name, class string) string {
-	return fmt.Sprintf("%s: has no effect on a mux that isn't on gateways: take it away, or create the mux with spec.loadBalancerClass: %s",
+	return fmt.Sprintf("%s: has no effect on a mux that isn't on gateways: take it away, or create the mux with "+
+		"spec.loadBalancerClass: %s",
 		name, class)
 }
 

@@ -24,8 +24,8 @@ type Mux struct {
 	Provider Provider
 	// Pool is the pool of gateways that carries the mux; empty for a provider's mux.
 	Pool string
-	// ProviderNamed says that the class determines the provider, or an annotation that the owner chose (also with the value "none"). It is
-	// false if nothing does, or only an annotation that the chart sets by default.
+	// ProviderNamed says that the class determines the provider, or an annotation that the owner chose (also with the
+	// value "none"). It is false if nothing does, or only an annotation that the chart sets by default.
 	ProviderNamed bool
 	// ProtocolsStated says that the mux's owner set Protocols; otherwise they are the provider's.
 	ProtocolsStated bool

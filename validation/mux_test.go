@@ -34,7 +34,8 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		k.AllowedNamespaces: "Same,team-*", k.AllowedHostnames: "*.{namespace}.example.com",
 		k.AllowedProtocols: "tcp", k.AllocationConfigMap: "ledger", k.ReleaseGrace: "1h30m", k.Placeholder: "keep",
 		k.Disabled: "true", k.Generation: "42", k.Ledger: "before", k.Channels: "c", k.Topology: "t", k.Summary: "s",
-		FormerHostname: "a.example.com,Owner.example.com", FormerCloudflareProxied: "false", ExternalDNSHostname: "a.example.com",
+		FormerHostname: "a.example.com,Owner.example.com", FormerCloudflareProxied: "false",
+		ExternalDNSHostname:     "a.example.com",
 		k.AggregatedExternalDNS: "a.example.com,cloudflare-proxied=false",
 	})
 	svc.Spec.LoadBalancerClass = ptr("networking.gke.io/l4")
@@ -44,7 +45,8 @@ func TestParseMuxReadsEverything(t *testing.T) {
 	}
 	want := Mux{
 		Object: Object{Key: types.NamespacedName{Namespace: "infra", Name: "edge"}},
-		Ports:  svc.Spec.Ports, Class: "networking.gke.io/l4", Provider: providers()[0].Provider, ProviderNamed: true, Disabled: true,
+		Ports:  svc.Spec.Ports, Class: "networking.gke.io/l4", Provider: providers()[0].Provider, ProviderNamed: true,
+		Disabled:        true,
 		Auto:            PortRanges{written: []PortRange{{30000, 30000}, {20000, 20002}}},
 		Explicit:        PortRanges{written: []PortRange{{1, 1023}}},
 		Cap:             Cap{Ports: 80},
@@ -53,9 +55,12 @@ func TestParseMuxReadsEverything(t *testing.T) {
 		Hostnames:       Hostnames{patterns: []string{"*.{namespace}.example.com"}},
 		Protocols:       ProtocolPolicy{Allowed: TCP},
 		ProtocolsStated: true,
-		Ledger:          "ledger", Grace: 90 * time.Minute, Placeholder: PlaceholderKeep, Generation: 42, LedgerInForce: "before",
-		DNS:      MuxDNS{{Hostnames: []string{"a.example.com", "owner.example.com"}, Proxied: Off}, {Hostnames: []string{"a.example.com"}}},
-		OurDNS:   MuxDNS{{Hostnames: []string{"a.example.com"}, Proxied: Off}, {Hostnames: []string{"a.example.com"}, Proxied: Off}},
+		Ledger:          "ledger", Grace: 90 * time.Minute, Placeholder: PlaceholderKeep, Generation: 42,
+		LedgerInForce: "before",
+		DNS: MuxDNS{{Hostnames: []string{"a.example.com", "owner.example.com"}, Proxied: Off},
+			{Hostnames: []string{"a.example.com"}}},
+		OurDNS: MuxDNS{{Hostnames: []string{"a.example.com"}, Proxied: Off},
+			{Hostnames: []string{"a.example.com"}, Proxied: Off}},
 		Channels: "c", Topology: "t", Summary: "s",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// MuxRange is a range of numbers of a mux. Gateways read it as they read an entry of spec.ports, which has a single number.
+// MuxRange is a range of numbers of a mux. Gateways read it as they read an entry of spec.ports, which has a single
+// number.
 type MuxRange struct {
 	// Name is the port's name on the mux. The ports of the mux's slices have the same name.
 	Name     string
@@ -25,8 +26,8 @@ func FormatRanges(ranges []MuxRange) string {
 	return strings.Join(texts, ",")
 }
 
-// ParseRanges parses a ranges annotation, and sorts the ranges. It drops entries that we can't have written. Of entries with one name
-// the first counts.
+// ParseRanges parses a ranges annotation, and sorts the ranges. It drops entries that we can't have written. Of entries
+// with one name the first counts.
 func ParseRanges(value string) []MuxRange {
 	var ranges []MuxRange
 	seen := map[string]bool{}
@@ -46,5 +47,6 @@ func ParseRanges(value string) []MuxRange {
 
 // CompareRanges orders ranges by first number, protocol, last number and name.
 func CompareRanges(a, b MuxRange) int {
-	return cmp.Or(cmp.Compare(a.Run.First, b.Run.First), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Run.Last, b.Run.Last), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.Run.First, b.Run.First), cmp.Compare(a.Protocol, b.Protocol),
+		cmp.Compare(a.Run.Last, b.Run.Last), cmp.Compare(a.Name, b.Name))
 }

@@ -14,9 +14,10 @@ func TestRangesAnnotation(t *testing.T) {
 		value string
 		want  []MuxRange
 	}{
-		"empty":               {"", nil},
-		"one":                 {"rtp=10000-19999/UDP", []MuxRange{rtp}},
-		"sorted":              {"b=20000-20001/TCP, rtp=10000-19999/UDP", []MuxRange{rtp, {"b", PortRange{20000, 20001}, corev1.ProtocolTCP}}},
+		"empty": {"", nil},
+		"one":   {"rtp=10000-19999/UDP", []MuxRange{rtp}},
+		"sorted": {"b=20000-20001/TCP, rtp=10000-19999/UDP",
+			[]MuxRange{rtp, {"b", PortRange{20000, 20001}, corev1.ProtocolTCP}}},
 		"the first of a name": {"rtp=10000-19999/UDP,rtp=1-2/TCP", []MuxRange{rtp}},
 		"a number":            {"a=80/TCP", nil},
 		"a range of one":      {"a=80-80/TCP", nil},

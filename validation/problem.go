@@ -21,8 +21,8 @@ type Problem struct {
 	Message string
 }
 
-// identity decides whether two problems are the same to the ratchet. It has neither the port's index nor the message: both
-// change when a port is inserted before this one.
+// identity decides whether two problems are the same to the ratchet. It has neither the port's index nor the message:
+// both change when a port is inserted before this one.
 type identity struct {
 	reason      Reason
 	port, value string
@@ -36,8 +36,8 @@ type Findings struct {
 	// Excesses deny a change, too, but don't freeze a mux: an object with more entries than allowed keeps working with
 	// all of them, because it may be older than the limit.
 	Excesses []Problem
-	// Gateways are the problems of settings that only the gateways' controller reads. They deny a change, too, but don't freeze a mux:
-	// no port depends on them. The gateways' controller reports them in the mux's conditions.
+	// Gateways are the problems of settings that only the gateways' controller reads. They deny a change, too, but don't
+	// freeze a mux: no port depends on them. The gateways' controller reports them in the mux's conditions.
 	Gateways []Problem
 	Warnings []Problem
 }
@@ -144,8 +144,9 @@ func (n *note) warn(reason Reason, port, value, text string) {
 	}
 }
 
-// full says that maxProblems problems were found, so that the rest isn't parsed. It adds one more problem, which says that
-// reading stopped. This problem has the whole value, so that any change of the value is a new problem to the ratchet.
+// full says that maxProblems problems were found, so that the rest isn't parsed. It adds one more problem, which says
+// that reading stopped. This problem has the whole value, so that any change of the value is a new problem to the
+// ratchet.
 func (n *note) full() bool {
 	if n.count < maxProblems {
 		return false

@@ -19,7 +19,8 @@ func services(keys Keys) *rapid.Generator[*corev1.Service] {
 		"1", "0", "080", "Same", "same", "*", "team-*", "*.{namespace}.example.com", "a.b,A.b", "10m", "keep", "TCP", ",,",
 		"10.0.0.0/8", "http:80->8080", "192.0.2.1,2001:db8::1", "192.0.2.1,192.0.2.2",
 	})
-	key := rapid.SampledFrom(append(keyList(keys), keys.Ports+"x", "example.com/x", FormerCloudflareProxied, FormerHostname,
+	key := rapid.SampledFrom(append(keyList(keys), keys.Ports+"x", "example.com/x", FormerCloudflareProxied,
+		FormerHostname,
 		corev1.AnnotationLoadBalancerSourceRangesKey, "cloud.google.com/l4-rbs", "service.beta.kubernetes.io/x"))
 	class := rapid.SampledFrom([]string{
 		"", "", "svc-mux.nowake.ai/mux", "svc-mux.nowake.ai/mux.ns", "svc-mux.nowake.ai", "svc-mux.nowake.ai/A", "other/x",
@@ -40,7 +41,8 @@ func services(keys Keys) *rapid.Generator[*corev1.Service] {
 		}
 		svc.Spec.Type = rapid.SampledFrom([]corev1.ServiceType{"LoadBalancer", "ClusterIP"}).Draw(t, "type")
 		svc.Spec.Ports = rapid.SliceOfN(port, 0, 4).Draw(t, "ports")
-		svc.Spec.LoadBalancerSourceRanges = rapid.SliceOfN(rapid.SampledFrom([]string{"10.0.0.0/8", "2001:db8::/32", "010.0.0.0/8", "x"}), 0, 3).Draw(t, "ranges")
+		svc.Spec.LoadBalancerSourceRanges = rapid.SliceOfN(rapid.SampledFrom([]string{"10.0.0.0/8", "2001:db8::/32",
+			"010.0.0.0/8", "x"}), 0, 3).Draw(t, "ranges")
 		if rapid.Bool().Draw(t, "selector") {
 			svc.Spec.Selector = map[string]string{"app": "web"}
 		}

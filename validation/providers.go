@@ -55,7 +55,8 @@ func providers() []providerRow {
 		},
 		{
 			Provider{
-				Name: "AWS NLB", Key: "aws", MaxPorts: 50, LimitReason: ProviderPortLimitApplied, Protocols: TCP | UDP, CanMix: true,
+				Name: "AWS NLB", Key: "aws", MaxPorts: 50, LimitReason: ProviderPortLimitApplied, Protocols: TCP | UDP,
+				CanMix: true,
 			},
 			signs{
 				classes: []string{"service.k8s.aws/nlb", "eks.amazonaws.com/nlb"},

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// checkRangeRequests checks the ranges that a channel asks for in external-ports. The channel alone doesn't tell whether its mux is on
-// gateways, so every range gets a warning.
+// checkRangeRequests checks the ranges that a channel asks for in external-ports. The channel alone doesn't tell
+// whether its mux is on gateways, so every range gets a warning.
 func checkRangeRequests(n *note, channel []ChannelPort, ports []corev1.ServicePort) {
 	for i, port := range channel {
 		if !port.Request.IsRange() {

@@ -39,7 +39,9 @@ func (r PortRanges) Contains(number int32) bool {
 // FirstOutside returns the first number of a run that isn't in the set; false if all are.
 func (r PortRanges) FirstOutside(run PortRange) (int32, bool) {
 	for number := run.First; number <= run.Last; {
-		i, exact := slices.BinarySearchFunc(r.sorted, number, func(run PortRange, n int32) int { return cmp.Compare(run.First, n) })
+		i, exact := slices.BinarySearchFunc(r.sorted, number, func(run PortRange, n int32) int {
+			return cmp.Compare(run.First, n)
+		})
 		if !exact {
 			i--
 		}

@@ -24,8 +24,8 @@ const (
 	InvalidPortMapping Reason = "InvalidPortMapping"
 	// InvalidSourceRanges is a source range of a channel that isn't a network, or too many source ranges.
 	InvalidSourceRanges Reason = "InvalidSourceRanges"
-	// SourceRangesNotSupported is a channel with source ranges on a mux that can't enforce them, or with source ranges in the
-	// annotation that Kubernetes replaced by a field.
+	// SourceRangesNotSupported is a channel with source ranges on a mux that can't enforce them, or with source ranges in
+	// the annotation that Kubernetes replaced by a field.
 	SourceRangesNotSupported Reason = "SourceRangesNotSupported"
 	// InvalidHostname is a mistake in external-dns-hostname.
 	InvalidHostname Reason = "InvalidHostname"

@@ -76,7 +76,9 @@ func FuzzGeneration(f *testing.F) {
 
 func FuzzAggregated(f *testing.F) {
 	for _, seed := range []string{
-		"a.b,c.d,cloudflare-proxied=true", "a.b,external-dns.kubernetes.io/c.d,external-dns.alpha.kubernetes.io/cloudflare-proxied=false", "cloudflare-proxied=maybe", "A.b.,a.b", "=,,", "x y", ".", "a .,b",
+		"a.b,c.d,cloudflare-proxied=true",
+		"a.b,external-dns.kubernetes.io/c.d,external-dns.alpha.kubernetes.io/cloudflare-proxied=false",
+		"cloudflare-proxied=maybe", "A.b.,a.b", "=,,", "x y", ".", "a .,b",
 	} {
 		f.Add(seed)
 	}

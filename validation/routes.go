@@ -15,7 +15,8 @@ const (
 	NoListenerSet Reason = "NoListenerSet"
 )
 
-// Route is what a TCPRoute or UDPRoute of the Gateway API asks for. If it has problems, only Object and Recorded are reliable.
+// Route is what a TCPRoute or UDPRoute of the Gateway API asks for. If it has problems, only Object and Recorded are
+// reliable.
 type Route struct {
 	Object
 	// Gateway is the Gateway on which the route asks for a number.
@@ -36,8 +37,8 @@ func (l Language) AsksForNumber(meta *metav1.ObjectMeta) bool {
 	return asks
 }
 
-// ParseRoute parses a route that asks for a number. listenerSets are the ListenerSets of the route's own namespace that its parentRefs
-// name; the first one counts. Without external-ports, a route asks for auto.
+// ParseRoute parses a route that asks for a number. listenerSets are the ListenerSets of the route's own namespace that
+// its parentRefs name; the first one counts. Without external-ports, a route asks for auto.
 func (l Language) ParseRoute(meta *metav1.ObjectMeta, listenerSets []string) (Route, Findings) {
 	var found Findings
 	route := Route{Object: objectOf(meta), Request: Request{Kind: Auto}}

@@ -20,25 +20,44 @@ func TestWhatARouteAsksFor(t *testing.T) {
 		want        func(*Route)
 		reasons     []Reason
 	}{
-		"a Gateway alone":       {nil, []string{"broker"}, func(*Route) {}, nil},
-		"auto":                  {map[string]string{keys.ExternalPorts: "auto"}, []string{"broker"}, func(*Route) {}, nil},
-		"a number":              {map[string]string{keys.ExternalPorts: " 5432 "}, []string{"broker"}, func(r *Route) { r.Request = Request{Kind: Number, Number: 5432} }, nil},
+		"a Gateway alone": {nil, []string{"broker"}, func(*Route) {}, nil},
+		"auto":            {map[string]string{keys.ExternalPorts: "auto"}, []string{"broker"}, func(*Route) {}, nil},
+		"a number": {map[string]string{keys.ExternalPorts: " 5432 "}, []string{"broker"}, func(r *Route) {
+			r.Request = Request{Kind: Number, Number: 5432}
+		}, nil},
 		"the first ListenerSet": {nil, []string{"broker", "other"}, func(*Route) {}, nil},
-		"a number of before":    {map[string]string{keys.Ports: "20000"}, []string{"broker"}, func(r *Route) { r.Recorded = 20000 }, nil},
-		"withdrawn":             {map[string]string{keys.Disabled: "true"}, []string{"broker"}, func(r *Route) { r.Disabled = true }, nil},
+		"a number of before": {map[string]string{keys.Ports: "20000"}, []string{"broker"}, func(r *Route) {
+			r.Recorded = 20000
+		}, nil},
+		"withdrawn": {map[string]string{keys.Disabled: "true"}, []string{"broker"}, func(r *Route) {
+			r.Disabled = true
+		}, nil},
 
-		"no namespace":   {map[string]string{keys.Gateway: "edge"}, []string{"broker"}, func(r *Route) { r.Gateway = types.NamespacedName{} }, []Reason{InvalidGateway}},
-		"an empty name":  {map[string]string{keys.Gateway: "infra/"}, []string{"broker"}, func(r *Route) { r.Gateway = types.NamespacedName{} }, []Reason{InvalidGateway}},
+		"no namespace": {map[string]string{keys.Gateway: "edge"}, []string{"broker"}, func(r *Route) {
+			r.Gateway = types.NamespacedName{}
+		}, []Reason{InvalidGateway}},
+		"an empty name": {map[string]string{keys.Gateway: "infra/"}, []string{"broker"}, func(r *Route) {
+			r.Gateway = types.NamespacedName{}
+		}, []Reason{InvalidGateway}},
 		"no ListenerSet": {nil, nil, func(r *Route) { r.ListenerSet = "" }, []Reason{NoListenerSet}},
-		"a port's name": {map[string]string{keys.ExternalPorts: "tcp:5432"}, []string{"broker"}, func(r *Route) { r.Request = Request{} },
+		"a port's name": {map[string]string{keys.ExternalPorts: "tcp:5432"}, []string{"broker"}, func(r *Route) {
+			r.Request = Request{}
+		},
 			[]Reason{InvalidPortMapping}},
-		"too large a number": {map[string]string{keys.ExternalPorts: "70000"}, []string{"broker"}, func(r *Route) { r.Request = Request{} },
+		"too large a number": {map[string]string{keys.ExternalPorts: "70000"}, []string{"broker"}, func(r *Route) {
+			r.Request = Request{}
+		},
 			[]Reason{InvalidPortMapping}},
-		"a range": {map[string]string{keys.ExternalPorts: "100-200"}, []string{"broker"}, func(r *Route) { r.Request = Request{} },
+		"a range": {map[string]string{keys.ExternalPorts: "100-200"}, []string{"broker"}, func(r *Route) {
+			r.Request = Request{}
+		},
 			[]Reason{InvalidPortMapping}},
-		"a range of one number": {map[string]string{keys.ExternalPorts: "100-100"}, []string{"broker"}, func(r *Route) { r.Request = Request{} },
+		"a range of one number": {map[string]string{keys.ExternalPorts: "100-100"}, []string{"broker"}, func(r *Route) {
+			r.Request = Request{}
+		},
 			[]Reason{InvalidPortMapping}},
-		"neither true nor false": {map[string]string{keys.Disabled: "yes"}, []string{"broker"}, func(*Route) {}, []Reason{InvalidDisabled}},
+		"neither true nor false": {map[string]string{keys.Disabled: "yes"}, []string{"broker"}, func(*Route) {},
+			[]Reason{InvalidDisabled}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			annotations := map[string]string{keys.Gateway: "infra/edge"}
@@ -59,7 +78,8 @@ func TestWhatARouteAsksFor(t *testing.T) {
 			}
 		})
 	}
-	if !lang.AsksForNumber(&metav1.ObjectMeta{Annotations: map[string]string{keys.Gateway: ""}}) || lang.AsksForNumber(&metav1.ObjectMeta{}) {
+	if !lang.AsksForNumber(&metav1.ObjectMeta{Annotations: map[string]string{keys.Gateway: ""}}) ||
+		lang.AsksForNumber(&metav1.ObjectMeta{}) {
 		t.Error("a route asks for a number if it has the annotation gateway")
 	}
 }

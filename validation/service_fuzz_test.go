@@ -12,7 +12,8 @@ import (
 func FuzzService(f *testing.F) {
 	f.Add("svc-mux.nowake.ai/mux", "true", "http:8080", "a.b", "20000-20099", "http", int32(80), "TCP", "ClusterIP")
 	f.Add("svc-mux.nowake.ai", "yes", "\x00", "\u202e", "0x50", "", int32(-1), "tcp", "")
-	f.Add("gateway.svc-mux.nowake.ai/rack", "true", "192.0.2.1,2001:db8::1", "a", "254", "http", int32(80), "TCP", "LoadBalancer")
+	f.Add("gateway.svc-mux.nowake.ai/rack", "true", "192.0.2.1,2001:db8::1", "a", "254", "http", int32(80), "TCP",
+		"LoadBalancer")
 	f.Add("svc-mux.nowake.ai/A.b.c", "false", "a:1,a:1", "*", "9-1", "\x1b[31m", int32(70000), "\xff", "LoadBalancer")
 	lang, err := New(DefaultPrefix, "svc-mux")
 	if err != nil {

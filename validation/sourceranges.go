@@ -11,8 +11,8 @@ import (
 // rangesField is the field for source ranges. Messages name it.
 const rangesField = "spec.loadBalancerSourceRanges"
 
-// SourceRangesOf returns the networks that may connect to a Service, as written there. The older annotation counts only without the
-// field, as in Kubernetes. An annotation of white space restricts nothing.
+// SourceRangesOf returns the networks that may connect to a Service, as written there. The older annotation counts only
+// without the field, as in Kubernetes. An annotation of white space restricts nothing.
 func SourceRangesOf(svc *corev1.Service) []string {
 	if ranges := svc.Spec.LoadBalancerSourceRanges; len(ranges) > 0 {
 		return ranges
@@ -23,8 +23,8 @@ func SourceRangesOf(svc *corev1.Service) []string {
 	return nil
 }
 
-// sourceRanges checks the source ranges of a channel, and returns them as messages show them. Only muxes on gateways honour them. The
-// channel alone doesn't tell whether its mux is on gateways, so well-formed ranges get a warning.
+// sourceRanges checks the source ranges of a channel, and returns them as messages show them. Only muxes on gateways
+// honour them. The channel alone doesn't tell whether its mux is on gateways, so well-formed ranges get a warning.
 func sourceRanges(svc *corev1.Service, found *Findings) string {
 	ranges := SourceRangesOf(svc)
 	if len(ranges) == 0 {
@@ -55,7 +55,8 @@ func checkRanges(ranges []string, found *Findings) bool {
 		if isNetwork(strings.TrimSpace(text)) {
 			continue
 		}
-		if count++; count > maxProblems { // the message has all ranges as its value: any change is a new problem to the ratchet
+		// the message has all ranges as its value: any change is a new problem to the ratchet
+		if count++; count > maxProblems {
 			found.problem(InvalidSourceRanges, rangesField, "", strings.Join(ranges, ","), rangesField+": "+textTooMany())
 			break
 		}
@@ -64,8 +65,8 @@ func checkRanges(ranges []string, found *Findings) bool {
 	return count == 0
 }
 
-// isNetwork says that gateways can read the network. Kubernetes also takes numbers with leading zeros, and IPv4 networks written as
-// IPv6 ones.
+// isNetwork says that gateways can read the network. Kubernetes also takes numbers with leading zeros, and IPv4
+// networks written as IPv6 ones.
 func isNetwork(text string) bool {
 	network, err := netip.ParsePrefix(text)
 	return err == nil && !network.Addr().Is4In6()

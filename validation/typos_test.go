@@ -60,14 +60,20 @@ func TestTyposOfServicesThatAreNotOurs(t *testing.T) {
 		class               string
 		want                []string
 	}{
-		"a misspelt multiplexer":            {annotations: map[string]string{"multiplexor": "true"}, want: []string{"UnknownAnnotation multiplexor"}},
-		"a name that isn't similar":         {annotations: map[string]string{"flavour": "x"}, want: []string{"UnknownAnnotation flavour"}},
-		"a mux's key without a mux":         {annotations: map[string]string{"port-range": "1-9"}, want: []string{"MisplacedAnnotation port-range"}},
-		"a channel's key without a channel": {annotations: map[string]string{"external-ports": "a:1"}, want: []string{"MisplacedAnnotation external-ports"}},
-		"either's":                          {annotations: map[string]string{"disabled": "true"}, want: []string{"MisplacedAnnotation disabled"}},
+		"a misspelt multiplexer": {annotations: map[string]string{"multiplexor": "true"},
+			want: []string{"UnknownAnnotation multiplexor"}},
+		"a name that isn't similar": {annotations: map[string]string{"flavour": "x"},
+			want: []string{"UnknownAnnotation flavour"}},
+		"a mux's key without a mux": {annotations: map[string]string{"port-range": "1-9"},
+			want: []string{"MisplacedAnnotation port-range"}},
+		"a channel's key without a channel": {annotations: map[string]string{"external-ports": "a:1"},
+			want: []string{"MisplacedAnnotation external-ports"}},
+		"either's": {annotations: map[string]string{"disabled": "true"},
+			want: []string{"MisplacedAnnotation disabled"}},
 		"only the slip is reported": {
-			annotations: map[string]string{"multiplexor": "true", "port-range": "1-9", "disabled": "true", "external-ports": "a:1"},
-			want:        []string{"MisplacedAnnotation external-ports", "UnknownAnnotation multiplexor"},
+			annotations: map[string]string{"multiplexor": "true", "port-range": "1-9", "disabled": "true",
+				"external-ports": "a:1"},
+			want: []string{"MisplacedAnnotation external-ports", "UnknownAnnotation multiplexor"},
 		},
 		"a slip in the prefix, too": {
 			annotations: map[string]string{"svc-mux.nowake.io/multiplexer": "true", "port-range": "1-9"},
@@ -77,9 +83,11 @@ func TestTyposOfServicesThatAreNotOurs(t *testing.T) {
 			annotations: map[string]string{"external-ports": "a:1", "disabled": "true"}, class: "svc-mux.nowaek.ai/mux",
 			want: []string{"LikelyTypo spec.loadBalancerClass"},
 		},
-		"a mux with multiplexer false": {annotations: map[string]string{"multiplexer": "false", "port-range": "1-9", "disabled": "true"}},
+		"a mux with multiplexer false": {annotations: map[string]string{"multiplexer": "false", "port-range": "1-9",
+			"disabled": "true"}},
 		"a channel's key on such a mux": {
-			annotations: map[string]string{"multiplexer": "false", "external-ports": "a:1"}, want: []string{"MisplacedAnnotation external-ports"},
+			annotations: map[string]string{"multiplexer": "false", "external-ports": "a:1"},
+			want:        []string{"MisplacedAnnotation external-ports"},
 		},
 		"a label": {
 			labels: map[string]string{"multiplexer": "true"}, annotations: map[string]string{"port-range": "1-9"},
@@ -93,11 +101,15 @@ func TestTyposOfServicesThatAreNotOurs(t *testing.T) {
 			labels: map[string]string{"external-ports": "x"}, class: "svc-mux.nowake.ai/mux",
 			want: []string{"MisplacedAnnotation metadata.labels[svc-mux.nowake.ai/external-ports]"},
 		},
-		"a label beside its annotation": {labels: map[string]string{"multiplexer": "true"}, annotations: map[string]string{"multiplexer": "true"}},
-		"a label that isn't similar":    {labels: map[string]string{"flavour": "x", "mux": "x"}},
-		"a class of others":             {class: "example.com/lb", annotations: map[string]string{"external-ports": "a:1"}, want: []string{"MisplacedAnnotation external-ports"}},
-		"a channel is reviewed":         {class: "svc-mux.nowake.ai/mux", annotations: map[string]string{"port-range": "x", "y": "z"}},
-		"a mux is reviewed":             {annotations: map[string]string{"multiplexer": "True", "external-ports": "x", "y": "z"}},
+		"a label beside its annotation": {labels: map[string]string{"multiplexer": "true"},
+			annotations: map[string]string{"multiplexer": "true"}},
+		"a label that isn't similar": {labels: map[string]string{"flavour": "x", "mux": "x"}},
+		"a class of others": {class: "example.com/lb", annotations: map[string]string{"external-ports": "a:1"},
+			want: []string{"MisplacedAnnotation external-ports"}},
+		"a channel is reviewed": {class: "svc-mux.nowake.ai/mux",
+			annotations: map[string]string{"port-range": "x", "y": "z"}},
+		"a mux is reviewed": {annotations: map[string]string{"multiplexer": "True", "external-ports": "x",
+			"y": "z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := &corev1.Service{}
@@ -131,8 +143,8 @@ func prefixed(keys map[string]string) map[string]string {
 	return all
 }
 
-// TestOurOwnKeysAreNotTypos uses a Service with keys that we write, as annotations and as labels: a former mux or channel
-// may have them.
+// TestOurOwnKeysAreNotTypos uses a Service with keys that we write, as annotations and as labels: a former mux or
+// channel may have them.
 func TestOurOwnKeysAreNotTypos(t *testing.T) {
 	svc := &corev1.Service{}
 	svc.Annotations = map[string]string{}

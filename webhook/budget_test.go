@@ -75,7 +75,8 @@ func TestSenderThatHoldsMostLosesStalledRequests(t *testing.T) {
 	if fault := <-done; fault != nil {
 		t.Errorf("the API server's request was refused: %v", fault)
 	}
-	for name, cut := range map[string]chan struct{}{"the smaller request": otherCut, "the smaller sender's request": smallCut} {
+	for name, cut := range map[string]chan struct {
+	}{"the smaller request": otherCut, "the smaller sender's request": smallCut} {
 		select {
 		case <-cut:
 			t.Errorf("%s was cut off", name)
@@ -184,7 +185,8 @@ func newBudgeted(t *testing.T) budgeted {
 	logs, budget := &bytes.Buffer{}, newBudget()
 	budget.wait = 10 * time.Millisecond
 	return budgeted{&handler{
-		lang: testLanguage(t), log: newLog(zapcore.InfoLevel, logs), metrics: newMetrics(prometheus.NewRegistry()), budget: budget,
+		lang: testLanguage(t), log: newLog(zapcore.InfoLevel, logs), metrics: newMetrics(prometheus.NewRegistry()),
+		budget: budget,
 	}, logs}
 }
 
@@ -348,7 +350,9 @@ func TestLargestRealReviewIsJudged(t *testing.T) {
 			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{
 				Name: fmt.Sprintf("%020x", i), Protocol: "TCP", Port: int32(i + 1), NodePort: int32(i + 1),
 			})
-			fmt.Fprintf(&fields, `"k:{\"port\":%d,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{},"f:protocol":{},"f:targetPort":{}},`, i+1)
+			fmt.Fprintf(
+				&fields,
+				`"k:{\"port\":%d,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{},"f:protocol":{},"f:targetPort":{}},`, i+1)
 		}
 		managed := []byte(`{"f:spec":{"f:ports":{` + strings.TrimSuffix(fields.String(), ",") + `}}}`)
 		svc.ManagedFields = managedBy(managed, "helm", "reconciler")

@@ -31,7 +31,8 @@ func FuzzAdmissionReview(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1"}}`))
 	f.Add([]byte("[[[["))
 
-	h := &handler{lang: testLanguage(f), log: zap.NewNop(), metrics: newMetrics(prometheus.NewRegistry()), budget: newBudget()}
+	h := &handler{lang: testLanguage(f), log: zap.NewNop(), metrics: newMetrics(prometheus.NewRegistry()),
+		budget: newBudget()}
 	seer := newSeer(f, mux, api)
 	h.predictor = seer.predictor
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -30,9 +30,11 @@ func NewHandler(lang validation.Language, log *zap.Logger, registry prometheus.R
 	return newHandler(lang, nil, nil, log, registry)
 }
 
-func newHandler(lang validation.Language, predictor *predictor, served served, log *zap.Logger, registry prometheus.Registerer,
+func newHandler(lang validation.Language, predictor *predictor, served served, log *zap.Logger,
+	registry prometheus.Registerer,
 ) http.Handler {
-	h := &handler{lang: lang, log: log, metrics: newMetrics(registry), budget: newBudget(), predictor: predictor, served: served}
+	h := &handler{lang: lang, log: log, metrics: newMetrics(registry), budget: newBudget(), predictor: predictor,
+		served: served}
 	return h.recovering(h)
 }
 
@@ -74,7 +76,8 @@ func (h *handler) logDenial(req *admissionv1.AdmissionRequest, answer Answer, fr
 		zap.String("operation", string(req.Operation)), zap.String("kind", answer.Kind),
 		zap.String("namespace", shorten(answer.Namespace, maxLogged)), zap.String("name", shorten(answer.Name, maxLogged)),
 		zap.String("user", shorten(req.UserInfo.Username, maxLogged)), zap.Strings("reasons", answer.Reasons),
-		zap.Bool("dryRun", req.DryRun != nil && *req.DryRun), zap.String("uid", shorten(string(req.UID), maxLogged)), zap.String("from", from))
+		zap.Bool("dryRun", req.DryRun != nil && *req.DryRun), zap.String("uid",
+			shorten(string(req.UID), maxLogged)), zap.String("from", from))
 }
 
 // maxLogged limits a caller's texts in logs and refusals. No object's name is longer.
@@ -86,9 +89,9 @@ const maxLogged = 253
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, fault *fault) {
 	h.metrics.refused(fault.code)
 	if h.budget.shouldReport(fault) {
-		h.log.Warn("refused a review: the reviews in progress use all memory set aside for them (logged once until no review is "+
-			"in progress); add replicas to share the load, or use client certificates and a NetworkPolicy to keep out senders "+
-			"that aren't API servers", zap.String("from", r.RemoteAddr))
+		h.log.Warn("refused a review: the reviews in progress use all memory set aside for them (logged once until no "+
+			"review is in progress); add replicas to share the load, or use client certificates and a NetworkPolicy to keep "+
+			"out senders that aren't API servers", zap.String("from", r.RemoteAddr))
 	}
 	h.log.Debug("refused a request", zap.String("from", r.RemoteAddr), zap.Int("code", fault.code),
 		zap.String("fault", fault.text))

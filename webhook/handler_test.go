@@ -46,11 +46,13 @@ func TestHostileRequestsAreRefusedWithoutAnAnswer(t *testing.T) {
 		"an empty object":            {post("{}"), 400, "AdmissionReview of admission.k8s.io/v1"},
 		"v1beta1":                    {post(strings.Replace(good, "k8s.io/v1", "k8s.io/v1beta1", 1)), 400, "v1beta1"},
 		"another kind":               {post(strings.Replace(good, "AdmissionReview", "Pod", 1)), 400, `"Pod"`},
-		"a review without a request": {post(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`), 400, "no request"},
-		"a request without a uid":    {post(strings.Replace(good, "0af3", "", 1)), 400, "uid"},
-		"a response for a request":   {post(strings.Replace(good, `"request"`, `"response"`, 1)), 400, "no request"},
-		"10 MB of white space":       {post(strings.Repeat(" ", 10<<20)), 413, "8388608"},
-		"10 MB in one annotation":    {post(string(body(t, request(t, nil, annotated("x", strings.Repeat("x", 10<<20)))))), 413, "8388608"},
+		"a review without a request": {post(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`), 400,
+			"no request"},
+		"a request without a uid":  {post(strings.Replace(good, "0af3", "", 1)), 400, "uid"},
+		"a response for a request": {post(strings.Replace(good, `"request"`, `"response"`, 1)), 400, "no request"},
+		"10 MB of white space":     {post(strings.Repeat(" ", 10<<20)), 413, "8388608"},
+		"10 MB in one annotation": {post(string(body(t, request(t, nil, annotated("x", strings.Repeat("x", 10<<20)))))),
+			413, "8388608"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,13 +107,18 @@ func TestOddObjectsAreDeniedOrPass(t *testing.T) {
 		"a port beyond 32 bits": {object(func(svc map[string]any) {
 			svc["spec"].(map[string]any)["ports"] = []any{map[string]any{"name": "http", "port": 1 << 40}}
 		}), false},
-		"a spec that is a list":                  {object(func(svc map[string]any) { svc["spec"] = []any{} }), false},
-		"annotations that are a word":            {object(func(svc map[string]any) { svc["metadata"] = map[string]any{"annotations": "x"} }), false},
-		"no spec at all":                         {object(func(svc map[string]any) { delete(svc, "spec") }), true},
-		"an unknown field":                       {object(func(svc map[string]any) { svc["sepc"] = 1 }), true},
-		"very many annotations":                  {object(func(svc map[string]any) { svc["metadata"] = map[string]any{"annotations": many} }), true},
-		"invalid UTF-8 in an annotation of ours": {invalidUTF8(t, "svc-mux.nowake.ai/external-ports", "http:\xff\xfe"), false},
-		"invalid UTF-8 in another annotation":    {invalidUTF8(t, "example.com/x", "\xff"), true},
+		"a spec that is a list": {object(func(svc map[string]any) { svc["spec"] = []any{} }), false},
+		"annotations that are a word": {object(func(svc map[string]any) {
+			svc["metadata"] = map[string]any{"annotations": "x"}
+		}), false},
+		"no spec at all":   {object(func(svc map[string]any) { delete(svc, "spec") }), true},
+		"an unknown field": {object(func(svc map[string]any) { svc["sepc"] = 1 }), true},
+		"very many annotations": {object(func(svc map[string]any) {
+			svc["metadata"] = map[string]any{"annotations": many}
+		}), true},
+		"invalid UTF-8 in an annotation of ours": {invalidUTF8(t, "svc-mux.nowake.ai/external-ports", "http:\xff\xfe"),
+			false},
+		"invalid UTF-8 in another annotation": {invalidUTF8(t, "example.com/x", "\xff"), true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -114,7 +114,8 @@ func (d door) ask(t testing.TB, req *admissionv1.AdmissionRequest) *admissionv1.
 	return answered(t, d.post(bytes.NewReader(body(t, req))), req)
 }
 
-func answered(t testing.TB, w *httptest.ResponseRecorder, req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+func answered(t testing.TB, w *httptest.ResponseRecorder,
+	req *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
 	var review admissionv1.AdmissionReview
 	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil || w.Code != http.StatusOK {

@@ -51,7 +51,8 @@ func described(from prometheus.Collector) []string {
 	var lines []string
 	for desc := range descs {
 		name := between(desc.String(), `fqName: "`, `"`)
-		if !strings.HasPrefix(name, "svc_lb_mux_") && name != "process_cpu_seconds_total" && name != "process_resident_memory_bytes" {
+		if !strings.HasPrefix(name, "svc_lb_mux_") && name != "process_cpu_seconds_total" &&
+			name != "process_resident_memory_bytes" {
 			continue
 		}
 		var labels []string

@@ -16,9 +16,13 @@ import (
 // variables. Accepted options must work, and each mistake must name its flag.
 func FuzzOptions(f *testing.F) {
 	for _, words := range []string{
-		"NAMESPACE=infra", "DEFAULT_MUX_NAMESPACE=A\nAPI_PREFIX=mux.example.com\nSVC_LB_MUX_DEBUG=1", "", "--default-mux-namespace=a\n--address=[::1]:1\n--log-level=DEBUG",
-		"NAMESPACE=a\n--address=:1\n--probe-address=:1", "NAMESPACE=a\n--cert-dir=\n--cert-name=..\n--key-name=/", "NAMESPACE=a\n--key-name=a/b", "NAMESPACE=a\n--cert-name=.", "NAMESPACE=a\n--key-name=..", "NAMESPACE=a\n--key-name=/",
-		"NAMESPACE=a\nPREDICT=yes\nPREDICT_STRICT=1\nPREDICT_HIDE_HOLDERS=maybe", "NAMESPACE=a\n--predict-strict", "NAMESPACE=a\n--cert-interval=1ns\n--drain-delay=-1s\n--drain-timeout=9e9h",
+		"NAMESPACE=infra", "DEFAULT_MUX_NAMESPACE=A\nAPI_PREFIX=mux.example.com\nSVC_LB_MUX_DEBUG=1", "",
+		"--default-mux-namespace=a\n--address=[::1]:1\n--log-level=DEBUG",
+		"NAMESPACE=a\n--address=:1\n--probe-address=:1", "NAMESPACE=a\n--cert-dir=\n--cert-name=..\n--key-name=/",
+		"NAMESPACE=a\n--key-name=a/b", "NAMESPACE=a\n--cert-name=.", "NAMESPACE=a\n--key-name=..",
+		"NAMESPACE=a\n--key-name=/",
+		"NAMESPACE=a\nPREDICT=yes\nPREDICT_STRICT=1\nPREDICT_HIDE_HOLDERS=maybe", "NAMESPACE=a\n--predict-strict",
+		"NAMESPACE=a\n--cert-interval=1ns\n--drain-delay=-1s\n--drain-timeout=9e9h",
 	} {
 		f.Add(words)
 	}
@@ -39,7 +43,8 @@ func FuzzOptions(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wrong := append(validation.IsDNS1123Subdomain(language.Prefix()), validation.IsDNS1123Label(language.DefaultMuxNamespace())...)
+		wrong := append(validation.IsDNS1123Subdomain(language.Prefix()),
+			validation.IsDNS1123Label(language.DefaultMuxNamespace())...)
 		if len(wrong) > 0 {
 			t.Errorf("%q, %q: %q", language.Prefix(), language.DefaultMuxNamespace(), wrong)
 		}
@@ -54,7 +59,8 @@ func FuzzOptions(f *testing.F) {
 				t.Errorf("%q is outside of the folder", name)
 			}
 		}
-		if options.CertInterval <= 0 || options.DrainDelay < 0 || options.DrainTimeout < 0 || options.strict() && !options.predict() {
+		if options.CertInterval <= 0 || options.DrainDelay < 0 || options.DrainTimeout < 0 || options.strict() &&
+			!options.predict() {
 			t.Errorf("accepted: %+v", options)
 		}
 	})

@@ -38,10 +38,11 @@ const (
 type predictor struct {
 	lang  validation.Language
 	index *index
-	// strict denies every change whose refusal the Services alone prove. Without strict, only forbidden names for external-dns are denied.
-	// hide leaves out the names of other namespaces' channels.
+	// strict denies every change whose refusal the Services alone prove. Without strict, only forbidden names for
+	// external-dns are denied. hide leaves out the names of other namespaces' channels.
 	strict, hide bool
-	// ready is false while the index is incomplete or stale. routesReady is the same for predictions about routes, and nil if there are none.
+	// ready is false while the index is incomplete or stale. routesReady is the same for predictions about routes, and nil
+	// if there are none.
 	ready, routesReady func() bool
 	// live reads a Service from the API server; may be nil.
 	live    func(context.Context, types.NamespacedName) (*corev1.Service, error)
@@ -52,7 +53,8 @@ type predictor struct {
 }
 
 // newPredictor returns the predictor and the function that keeps it up to date. Both are nil if predictions are off.
-func newPredictor(options Options, lang validation.Language, version string, log *zap.Logger, registry prometheus.Registerer,
+func newPredictor(options Options, lang validation.Language, version string, log *zap.Logger,
+	registry prometheus.Registerer,
 ) (*predictor, func(context.Context)) {
 	if !options.predict() {
 		return nil, nil
@@ -68,7 +70,8 @@ func newPredictor(options Options, lang validation.Language, version string, log
 	predictor.ready = services.ready
 	clients, err := newClients(options.Kubeconfig, version)
 	if err != nil { // a retry would fail, too: the configuration is wrong
-		log.Error("predictions are off: the API server can't be reached with this configuration; admission continues without them", zap.Error(err))
+		log.Error("predictions are off: the API server can't be reached with this configuration; admission continues "+
+			"without them", zap.Error(err))
 		return predictor, func(context.Context) {}
 	}
 	predictor.live = clients.service
@@ -211,8 +214,8 @@ func (p *predictor) channel(old, svc *corev1.Service, was validation.Kind) []for
 	return found
 }
 
-// hasAppeared reads the mux live, and is true if the mux exists. One kubectl apply often creates a mux and its channels, and on a busy
-// cluster a channel's review may come before the watch event of the mux.
+// hasAppeared reads the mux live, and is true if the mux exists. One kubectl apply often creates a mux and its
+// channels, and on a busy cluster a channel's review may come before the watch event of the mux.
 func (p *predictor) hasAppeared(mux types.NamespacedName) bool {
 	if p.live == nil {
 		return false
@@ -223,11 +226,12 @@ func (p *predictor) hasAppeared(mux types.NamespacedName) bool {
 	return err == nil && p.kind(svc).Mux()
 }
 
-// knows is true if a warning that only muxes on gateways honour a setting isn't needed: the channel's mux is known to be on gateways, or a
-// prediction says that the mux refuses the setting.
+// knows is true if a warning that only muxes on gateways honour a setting isn't needed: the channel's mux is known to
+// be on gateways, or a prediction says that the mux refuses the setting.
 func (p *predictor) knows(warning validation.Reason, svc *corev1.Service, predictions []forecast.Prediction) bool {
 	refusal := map[validation.Reason]validation.Reason{
-		validation.SourceRangesNeedGateways: validation.SourceRangesNotSupported, validation.PortRangesNeedGateways: plan.PortRangesNotSupported,
+		validation.SourceRangesNeedGateways: validation.SourceRangesNotSupported,
+		validation.PortRangesNeedGateways:   plan.PortRangesNotSupported,
 	}[warning]
 	if refusal == "" || p == nil || !p.ready() || !p.kind(svc).Channel() {
 		return false

@@ -14,8 +14,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// clients are for the API groups whose objects predictions need. client-go's clientset includes all APIs, and would double the size
-// of the webhook.
+// clients are for the API groups whose objects predictions need. client-go's clientset includes all APIs, and would
+// double the size of the webhook.
 type clients struct{ core, gatewayAPI rest.Interface }
 
 func newClients(kubeconfig, version string) (clients, error) {
@@ -30,7 +30,8 @@ func newClients(kubeconfig, version string) (clients, error) {
 	if err != nil {
 		return clients{}, err
 	}
-	gatewayAPI, err := newClient(config, "/apis", schema.GroupVersion(gatewayv1.GroupVersion), gatewayv1.Install) // custom resources know JSON alone
+	// custom resources know JSON alone
+	gatewayAPI, err := newClient(config, "/apis", schema.GroupVersion(gatewayv1.GroupVersion), gatewayv1.Install)
 	return clients{core, gatewayAPI}, err
 }
 
@@ -41,7 +42,8 @@ func (c clients) service(ctx context.Context, key types.NamespacedName) (*corev1
 	return svc, err
 }
 
-func newClient(config *rest.Config, path string, group schema.GroupVersion, add func(*runtime.Scheme) error) (rest.Interface, error) {
+func newClient(config *rest.Config, path string, group schema.GroupVersion,
+	add func(*runtime.Scheme) error) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := add(scheme); err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// follower copies objects from the API server into stores. It runs until it is stopped: without rights, or while the API server is down, it
-// retries, and logs the failure once.
+// follower copies objects from the API server into stores. It runs until it is stopped: without rights, or while the
+// API server is down, it retries, and logs the failure once.
 type follower struct {
 	// what names the objects in the log.
 	what  string
@@ -38,8 +38,8 @@ type feed struct {
 	list     func() runtime.Object
 	// store returns a store. The store calls read when it has got a complete list of the objects.
 	store func(read func()) cache.ReflectorStore
-	// isCustom is true for a kind that isn't installed in every cluster: the follower doesn't log that the kind is missing. isNeeded is true
-	// if the follower isn't ready without the kind.
+	// isCustom is true for a kind that isn't installed in every cluster: the follower doesn't log that the kind is
+	// missing. isNeeded is true if the follower isn't ready without the kind.
 	isCustom, isNeeded bool
 }
 
@@ -62,7 +62,8 @@ func (f *follower) run(ctx context.Context) {
 		feed := &f.feeds[i]
 		state := &f.states[i]
 		store := feed.store(func() { f.setState(func() { state.read = true }) })
-		reflector := cache.NewReflectorWithOptions(f.listWatch(feed, state), feed.object, store, cache.ReflectorOptions{Name: feed.resource})
+		reflector := cache.NewReflectorWithOptions(f.listWatch(feed, state), feed.object, store,
+			cache.ReflectorOptions{Name: feed.resource})
 		running.Go(func() { reflector.RunWithContext(ctx) })
 	}
 }
@@ -101,8 +102,8 @@ func (f *follower) isReady() bool {
 	return len(f.states) > 0
 }
 
-// noteResult records whether a request failed, and returns the request's error. Expected errors aren't failures. A 404 for a custom resource
-// isn't one either: it says that the CRD isn't installed.
+// noteResult records whether a request failed, and returns the request's error. Expected errors aren't failures. A 404
+// for a custom resource isn't one either: it says that the CRD isn't installed.
 func (f *follower) noteResult(ctx context.Context, feed *feed, state *feedState, err error) error {
 	switch {
 	case ctx.Err() != nil || isExpected(err):

@@ -105,7 +105,8 @@ func followingWith(t *testing.T, predict PredictOptions) (*predictor, *safeBuffe
 	t.Helper()
 	logs := &safeBuffer{}
 	options := Options{PredictOptions: predict}
-	foresight, follow := newPredictor(options, testLanguage(t), "v0-test", newLog(zapcore.InfoLevel, logs), prometheus.NewRegistry())
+	foresight, follow := newPredictor(options, testLanguage(t), "v0-test", newLog(zapcore.InfoLevel, logs),
+		prometheus.NewRegistry())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -146,8 +147,8 @@ func TestPredictionsStartOnceServicesAreKnown(t *testing.T) {
 	}
 }
 
-// TestMuxThatWasJustCreatedIsNotCalledMissing reviews a channel whose mux exists, but hasn't reached the index yet: one kubectl apply may
-// have created both.
+// TestMuxThatWasJustCreatedIsNotCalledMissing reviews a channel whose mux exists, but hasn't reached the index yet: one
+// kubectl apply may have created both.
 func TestMuxThatWasJustCreatedIsNotCalledMissing(t *testing.T) {
 	mux := testMux(t, nil)
 	mux.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}
@@ -211,7 +212,8 @@ func TestReviewsWorkWithoutTheAPIServer(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, kubeconfig := range []string{"", "/does/not/exist"} {
 		foresight, logs := following(t, kubeconfig)
-		if got := review(testLanguage(t), foresight, nil, request(t, nil, channel(nil))).Response; !got.Allowed || got.Warnings != nil {
+		if got := review(testLanguage(t), foresight, nil, request(t, nil, channel(nil))).Response; !got.Allowed ||
+			got.Warnings != nil {
 			t.Errorf("the answer is %v", got)
 		}
 		if log := logs.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "predictions are off") {

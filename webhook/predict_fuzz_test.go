@@ -12,7 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// FuzzTrim trims any Service. The trimmed Service must have the same entry as before, and a second trim must change nothing.
+// FuzzTrim trims any Service. The trimmed Service must have the same entry as before, and a second trim must change
+// nothing.
 func FuzzTrim(f *testing.F) {
 	mux := testMux(f, map[string]string{"port-range": "20000-20009"})
 	noted := mux.DeepCopy()
@@ -21,7 +22,9 @@ func FuzzTrim(f *testing.F) {
 	for _, svc := range []*corev1.Service{mux, noted, channel(nil), annotated("external-ports", "http:0,grpc:http"), annotated("ports", "http:80->20001")} {
 		f.Add(marshal(f, svc))
 	}
-	f.Add([]byte(`{"metadata":{"managedFields":[{"operation":"Apply","fieldsV1":{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}}],
+	f.Add(
+		[]byte(
+			`{"metadata":{"managedFields":[{"operation":"Apply","fieldsV1":{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}}],
 		"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.7"}]}}}`))
 	lang := testLanguage(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -38,7 +41,8 @@ func FuzzTrim(f *testing.F) {
 		if diff := cmp.Diff(want, readEntry(lang, once), whole); diff != "" {
 			t.Errorf("the trimmed Service reads differently:\n%s", diff)
 		}
-		if key := once.Annotations[corev1.LastAppliedConfigAnnotation]; key != "" || once.Labels != nil || once.ManagedFields != nil {
+		if key := once.Annotations[corev1.LastAppliedConfigAnnotation]; key != "" || once.Labels != nil ||
+			once.ManagedFields != nil {
 			t.Errorf("the trimmed Service keeps %+v", once)
 		}
 		if _, known := svc.Annotations[declaresMark]; !known && declaresPlaceholder(once) != plan.DeclaresPlaceholder(svc) {

@@ -18,8 +18,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// gateways holds the objects that predictions about routes need. It puts Gateways that give numbers into the index as muxes, and routes that
-// ask for a number as channels: the allocator treats them so, too. The index's lock guards the maps.
+// gateways holds the objects that predictions about routes need. It puts Gateways that give numbers into the index as
+// muxes, and routes that ask for a number as channels: the allocator treats them so, too. The index's lock guards the
+// maps.
 type gateways struct {
 	lang       validation.Language
 	index      *index
@@ -35,10 +36,12 @@ func newGateways(lang validation.Language, index *index) *gateways {
 
 // feeds returns the feeds of the kinds that predictions about routes need. A cluster may lack TCPRoutes or UDPRoutes.
 func (g *gateways) feeds(c clients) []feed {
-	of := func(resource string, object, list runtime.Object, isNeeded bool, set func(types.NamespacedName, metav1.Object)) feed {
+	of := func(resource string, object, list runtime.Object, isNeeded bool,
+		set func(types.NamespacedName, metav1.Object)) feed {
 		return feed{
-			client: c.gatewayAPI, resource: resource, object: object, list: list.DeepCopyObject, isCustom: true, isNeeded: isNeeded,
-			store: func(read func()) cache.ReflectorStore { return &store{mu: &g.index.mu, set: set, read: read} },
+			client: c.gatewayAPI, resource: resource, object: object, list: list.DeepCopyObject, isCustom: true,
+			isNeeded: isNeeded,
+			store:    func(read func()) cache.ReflectorStore { return &store{mu: &g.index.mu, set: set, read: read} },
 		}
 	}
 	namespaces := of("namespaces", &corev1.Namespace{}, &corev1.NamespaceList{}, true, g.setNamespace)
@@ -130,13 +133,14 @@ func (g *gateways) setsOf(gateway types.NamespacedName) []*gatewayv1.ListenerSet
 		}
 	}
 	slices.SortFunc(sets, func(a, b *gatewayv1.ListenerSet) int {
-		return plan.CompareKeys(types.NamespacedName{Namespace: a.Namespace, Name: a.Name}, types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
+		return plan.CompareKeys(types.NamespacedName{Namespace: a.Namespace, Name: a.Name},
+			types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
 	})
 	return sets
 }
 
-// absent returns why a Gateway gives no numbers. mux is the Gateway's key in the index. For the key of a Service, absent returns an empty
-// text. The caller holds the index's lock.
+// absent returns why a Gateway gives no numbers. mux is the Gateway's key in the index. For the key of a Service,
+// absent returns an empty text. The caller holds the index's lock.
 func (g *gateways) absent(mux types.NamespacedName) string {
 	gateway, is := read.GatewayOf(mux)
 	switch {
@@ -149,7 +153,8 @@ func (g *gateways) absent(mux types.NamespacedName) string {
 	return read.NoRange(gateway, &keys)
 }
 
-// predictRoute returns the predictions for a route without problems. before is nil if the route didn't ask for a number.
+// predictRoute returns the predictions for a route without problems. before is nil if the route didn't ask for a
+// number.
 func (p *predictor) predictRoute(before *plan.ObservedChannel, after plan.ObservedChannel) []forecast.Prediction {
 	switch {
 	case p == nil || p.routesReady == nil:

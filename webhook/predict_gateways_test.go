@@ -74,10 +74,13 @@ const ourPrefix = "svc-mux.nowake.ai/"
 
 // aGateway gives the numbers 9000 to 9003, and has a listener on 9002.
 func aGateway(edits ...func(*gatewayv1.Gateway)) gatewayv1.Gateway {
-	g := gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge", UID: "edge", Annotations: map[string]string{ourPrefix + "port-range": "9000-9003"}},
-		Spec: gatewayv1.GatewaySpec{GatewayClassName: "theirs", Listeners: []gatewayv1.Listener{{Name: "mail", Port: 9002, Protocol: gatewayv1.TCPProtocolType}},
-			AllowedListeners: &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromSelector),
-				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "yes"}}}}}}
+	g := gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge", UID: "edge",
+		Annotations: map[string]string{ourPrefix + "port-range": "9000-9003"}},
+		Spec: gatewayv1.GatewaySpec{GatewayClassName: "theirs",
+			Listeners: []gatewayv1.Listener{{Name: "mail", Port: 9002, Protocol: gatewayv1.TCPProtocolType}},
+			AllowedListeners: &gatewayv1.AllowedListeners{
+				Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromSelector),
+					Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "yes"}}}}}}
 	for _, edit := range edits {
 		edit(&g)
 	}
@@ -103,9 +106,12 @@ func listsOf(gateway gatewayv1.Gateway, routes ...gatewayv1.TCPRoute) map[string
 	}
 	return map[string]any{
 		"services": corev1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}, ListMeta: meta},
-		"namespaces": corev1.NamespaceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}, ListMeta: meta, Items: []corev1.Namespace{
-			named("infra", nil), named("shop", map[string]string{"team": "yes"}), named("other", map[string]string{"team": "yes"}), named("strangers", nil)}},
-		"gateways":     gatewayv1.GatewayList{TypeMeta: version("GatewayList"), ListMeta: meta, Items: []gatewayv1.Gateway{gateway}},
+		"namespaces": corev1.NamespaceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}, ListMeta: meta,
+			Items: []corev1.Namespace{
+				named("infra", nil), named("shop", map[string]string{"team": "yes"}),
+				named("other", map[string]string{"team": "yes"}), named("strangers", nil)}},
+		"gateways": gatewayv1.GatewayList{TypeMeta: version("GatewayList"), ListMeta: meta,
+			Items: []gatewayv1.Gateway{gateway}},
 		"listenersets": gatewayv1.ListenerSetList{TypeMeta: version("ListenerSetList"), ListMeta: meta},
 		"tcproutes":    gatewayv1.TCPRouteList{TypeMeta: version("TCPRouteList"), ListMeta: meta, Items: routes},
 	}
@@ -120,8 +126,10 @@ func reviewOf(t *testing.T, p *predictor, old *gatewayv1.TCPRoute, route gateway
 		}
 		return runtime.RawExtension{Raw: text}
 	}
-	req := &admissionv1.AdmissionRequest{UID: "1", Operation: admissionv1.Create, Namespace: route.Namespace, Name: route.Name,
-		Kind: metav1.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "TCPRoute"}, Object: raw(route)}
+	req := &admissionv1.AdmissionRequest{UID: "1", Operation: admissionv1.Create, Namespace: route.Namespace,
+		Name:   route.Name,
+		Kind:   metav1.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "TCPRoute"},
+		Object: raw(route)}
 	if old != nil {
 		req.Operation, req.OldObject = admissionv1.Update, raw(*old)
 	}
@@ -138,18 +146,29 @@ func TestRoutesArePredicted(t *testing.T) {
 		route   gatewayv1.TCPRoute
 		says    []string // parts of the warning; nil if there must be no warning, anything if one is allowed
 	}{
-		"a free number":                      {aGateway(), nil, nil, asking("shop", "r", "9001"), nil},
-		"any number":                         {aGateway(), full[:1], nil, asking("shop", "r", "auto"), nil},
-		"a number of the Gateway's own":      {aGateway(), nil, nil, asking("shop", "r", "9002"), []string{"it will get no port", "9002/TCP"}},
-		"a number of another namespace":      {aGateway(), full[:1], nil, asking("shop", "r", "9000"), []string{"9000/TCP", "another namespace"}},
-		"a number of the same namespace":     {aGateway(), full[:1], nil, asking("other", "r", "9000"), []string{"9000/TCP", "other/tcproute/a"}},
-		"all numbers are given":              {aGateway(), full, nil, asking("shop", "r", "auto"), []string{"it will get no port"}},
-		"a namespace that isn't allowed":     {aGateway(), nil, nil, asking("strangers", "r", "auto"), []string{"it will get no port", "strangers"}},
-		"no such Gateway":                    {aGateway(func(g *gatewayv1.Gateway) { g.Name = "another" }), nil, nil, asking("shop", "r", "auto"), []string{"there is no Gateway infra/edge"}},
-		"a Gateway that gives no numbers":    {aGateway(func(g *gatewayv1.Gateway) { g.Annotations = nil }), nil, nil, asking("shop", "r", "auto"), []string{"no numbers are given on the Gateway infra/edge"}},
-		"a route that stays as it is":        {aGateway(), full, ptr.To(asking("other", "a", "9000")), asking("other", "a", "9000"), nil},
-		"a route that moves to a taken one":  {aGateway(), full, ptr.To(asking("other", "a", "9000")), asking("other", "a", "9001"), []string{"9001/TCP"}},
-		"a quota of the Gateway":             {aGateway(func(g *gatewayv1.Gateway) { g.Annotations[ourPrefix+"max-ports-per-namespace"] = "1" }), full[:1], nil, asking("other", "r", "auto"), []string{"it will get no port"}},
+		"a free number": {aGateway(), nil, nil, asking("shop", "r", "9001"), nil},
+		"any number":    {aGateway(), full[:1], nil, asking("shop", "r", "auto"), nil},
+		"a number of the Gateway's own": {aGateway(), nil, nil, asking("shop", "r", "9002"), []string{"it will get no " +
+			"port", "9002/TCP"}},
+		"a number of another namespace": {aGateway(), full[:1], nil, asking("shop", "r", "9000"),
+			[]string{"9000/TCP", "another namespace"}},
+		"a number of the same namespace": {aGateway(), full[:1], nil, asking("other", "r", "9000"),
+			[]string{"9000/TCP", "other/tcproute/a"}},
+		"all numbers are given": {aGateway(), full, nil, asking("shop", "r", "auto"), []string{"it will get " +
+			"no port"}},
+		"a namespace that isn't allowed": {aGateway(), nil, nil, asking("strangers", "r", "auto"),
+			[]string{"it will get no port", "strangers"}},
+		"no such Gateway": {aGateway(func(g *gatewayv1.Gateway) { g.Name = "another" }), nil, nil,
+			asking("shop", "r", "auto"), []string{"there is no Gateway infra/edge"}},
+		"a Gateway that gives no numbers": {aGateway(func(g *gatewayv1.Gateway) { g.Annotations = nil }), nil, nil,
+			asking("shop", "r", "auto"), []string{"no numbers are given on the Gateway infra/edge"}},
+		"a route that stays as it is": {aGateway(), full, ptr.To(asking("other", "a", "9000")),
+			asking("other", "a", "9000"), nil},
+		"a route that moves to a taken one": {aGateway(), full, ptr.To(asking("other", "a", "9000")),
+			asking("other", "a", "9001"), []string{"9001/TCP"}},
+		"a quota of the Gateway": {aGateway(func(g *gatewayv1.Gateway) {
+			g.Annotations[ourPrefix+"max-ports-per-namespace"] = "1"
+		}), full[:1], nil, asking("other", "r", "auto"), []string{"it will get no port"}},
 		"one of the last numbers, with room": {aGateway(), full[:2], nil, asking("shop", "r", "9003"), anything},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +176,8 @@ func TestRoutesArePredicted(t *testing.T) {
 			eventually(t, "the objects are read", p.routesReady)
 			answer := reviewOf(t, p, test.old, test.route)
 			got := strings.Join(answer.Response.Warnings, "\n")
-			if warns := test.says != nil; !answer.Response.Allowed || (got != "") != warns && !slices.Equal(test.says, anything) {
+			if warns := test.says != nil; !answer.Response.Allowed || (got != "") != warns &&
+				!slices.Equal(test.says, anything) {
 				t.Fatalf("allowed %t, warns of %q", answer.Response.Allowed, got)
 			}
 			for _, word := range test.says {
@@ -179,8 +199,8 @@ func TestStrictPredictionsDenyRoutes(t *testing.T) {
 	}
 }
 
-// TestWithoutTheGatewayAPINothingIsPredictedForRoutes reviews a route although the follower found no Gateway API. So the API was installed
-// a moment ago, and what the follower knows is stale.
+// TestWithoutTheGatewayAPINothingIsPredictedForRoutes reviews a route although the follower found no Gateway API. So
+// the API was installed a moment ago, and what the follower knows is stale.
 func TestWithoutTheGatewayAPINothingIsPredictedForRoutes(t *testing.T) {
 	lists := listsOf(aGateway())
 	for _, kind := range []string{"gateways", "listenersets", "tcproutes"} {
@@ -188,7 +208,8 @@ func TestWithoutTheGatewayAPINothingIsPredictedForRoutes(t *testing.T) {
 	}
 	p, logs := newGatewayServer(t, lists).follow(t, false)
 	eventually(t, "Services are read", p.ready)
-	if answer := reviewOf(t, p, nil, asking("shop", "r", "9002")); len(answer.Response.Warnings) > 0 || !answer.Response.Allowed || p.routesReady() {
+	if answer := reviewOf(t, p, nil, asking("shop", "r", "9002")); len(answer.Response.Warnings) > 0 ||
+		!answer.Response.Allowed || p.routesReady() {
 		t.Errorf("got %+v", answer.Response)
 	}
 	if strings.Contains(logs.String(), "can't be read") {
@@ -200,9 +221,13 @@ func TestRoutesAreNotPredictedWhileGatewaysCannotBeRead(t *testing.T) {
 	s := newGatewayServer(t, listsOf(aGateway()))
 	s.forbids.Store(true)
 	p, logs := s.follow(t, false)
-	eventually(t, "the failure is logged", func() bool { return strings.Contains(logs.String(), "Gateways and routes can't be read") })
+	eventually(t, "the failure is logged", func() bool {
+		return strings.Contains(logs.String(), "Gateways and routes "+
+			"can't be read")
+	})
 	eventually(t, "Services are read", p.ready)
-	if answer := reviewOf(t, p, nil, asking("shop", "r", "9002")); len(answer.Response.Warnings) > 0 || !answer.Response.Allowed {
+	if answer := reviewOf(t, p, nil, asking("shop", "r", "9002")); len(answer.Response.Warnings) > 0 ||
+		!answer.Response.Allowed {
 		t.Errorf("got %+v", answer.Response)
 	}
 	s.forbids.Store(false)
@@ -212,12 +237,14 @@ func TestRoutesAreNotPredictedWhileGatewaysCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestStoredObjectsHaveNoManagedFields covers watch events and plain lists. The reflector itself trims only streamed lists.
+// TestStoredObjectsHaveNoManagedFields covers watch events and plain lists. The reflector itself trims only streamed
+// lists.
 func TestStoredObjectsHaveNoManagedFields(t *testing.T) {
 	edge := aGateway()
 	edge.ManagedFields = managedBy([]byte("{}"), "helm")
 	var got metav1.Object
-	s := &store{mu: &sync.Mutex{}, set: func(_ types.NamespacedName, object metav1.Object) { got = object }, read: func() {}}
+	s := &store{mu: &sync.Mutex{}, set: func(_ types.NamespacedName, object metav1.Object) { got = object }, read: func() {
+	}}
 	for what, bring := range map[string]func() error{
 		"a watch event": func() error { return s.Add(edge.DeepCopy()) },
 		"a list":        func() error { return s.Replace([]any{edge.DeepCopy()}, "") },
@@ -229,8 +256,8 @@ func TestStoredObjectsHaveNoManagedFields(t *testing.T) {
 	}
 }
 
-// TestChangesOfGatewaysReachTheIndex adds, changes and deletes the objects one by one. Each prediction must follow from the objects that
-// exist at the time.
+// TestChangesOfGatewaysReachTheIndex adds, changes and deletes the objects one by one. Each prediction must follow from
+// the objects that exist at the time.
 func TestChangesOfGatewaysReachTheIndex(t *testing.T) {
 	lang := testLanguage(t)
 	index := newIndex(lang, time.Now)
@@ -241,12 +268,15 @@ func TestChangesOfGatewaysReachTheIndex(t *testing.T) {
 		stores[f.resource] = f.store(func() {}).(*store)
 	}
 	edge, held := aGateway(), asking("shop", "held", "9001")
-	set := gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "theirs"}, Spec: gatewayv1.ListenerSetSpec{
-		ParentRef: gatewayv1.ParentGatewayReference{Name: "edge", Namespace: ptr.To(gatewayv1.Namespace("infra"))},
-		Listeners: []gatewayv1.ListenerEntry{{Name: "x", Port: 9003, Protocol: gatewayv1.TCPProtocolType}}}}
+	set := gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "theirs"},
+		Spec: gatewayv1.ListenerSetSpec{
+			ParentRef: gatewayv1.ParentGatewayReference{Name: "edge", Namespace: ptr.To(gatewayv1.Namespace("infra"))},
+			Listeners: []gatewayv1.ListenerEntry{{Name: "x", Port: 9003, Protocol: gatewayv1.TCPProtocolType}}}}
 	shop := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "yes"}}}
-	p := &predictor{lang: lang, index: index, metrics: newPredictionMetrics(prometheus.NewRegistry()), slots: make(chan struct{}, 1), timeout: time.Minute,
-		ready: func() bool { return true }, routesReady: func() bool { return true }, log: newLog(zapcore.InfoLevel, &safeBuffer{})}
+	p := &predictor{lang: lang, index: index, metrics: newPredictionMetrics(prometheus.NewRegistry()),
+		slots: make(chan struct{}, 1), timeout: time.Minute,
+		ready: func() bool { return true }, routesReady: func() bool { return true },
+		log: newLog(zapcore.InfoLevel, &safeBuffer{})}
 	warns := func(number string) string {
 		return strings.Join(reviewOf(t, p, nil, asking("shop", "new", number)).Response.Warnings, "\n")
 	}

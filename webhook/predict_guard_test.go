@@ -66,14 +66,16 @@ func TestReviewDoesNotWaitForASlowPrediction(t *testing.T) {
 	}
 }
 
-// TestReviewOfVeryManyPortsIsNotPredicted changes a channel that is older than the limit of a channel's ports. The change
-// is allowed with a warning about that limit.
+// TestReviewOfVeryManyPortsIsNotPredicted changes a channel that is older than the limit of a channel's ports. The
+// change is allowed with a warning about that limit.
 func TestReviewOfVeryManyPortsIsNotPredicted(t *testing.T) {
-	for count, skips := range map[int]float64{maxPredictedPorts / 2: 0, maxPredictedPorts/2 + 1: 1} { // the two objects have 2*count-1 ports together
+	// the two objects have 2*count-1 ports together
+	for count, skips := range map[int]float64{maxPredictedPorts / 2: 0, maxPredictedPorts/2 + 1: 1} {
 		seer := newSeer(t)
 		svc := named("team-a", "web", 1)
 		for i := range count - 1 {
-			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: int32(i + 2), Protocol: "TCP"})
+			svc.Spec.Ports = append(svc.Spec.Ports,
+				corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: int32(i + 2), Protocol: "TCP"})
 		}
 		old := svc.DeepCopy()
 		old.Spec.Ports = old.Spec.Ports[:count-1]
@@ -91,7 +93,8 @@ func TestDisabledPredictionsDoNothing(t *testing.T) {
 	if foresight != nil || follow != nil {
 		t.Error("disabled predictions return a foresight")
 	}
-	if got := review(testLanguage(t), nil, nil, deletionOf(t, testMux(t, nil))).Response; !got.Allowed || got.Warnings != nil {
+	if got := review(testLanguage(t), nil, nil, deletionOf(t, testMux(t, nil))).Response; !got.Allowed ||
+		got.Warnings != nil {
 		t.Errorf("the answer is %v", got)
 	}
 }

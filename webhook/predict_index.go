@@ -17,19 +17,19 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// A cached outlook stays in use for a while although its mux has changed: for holdFactor times the part of its cost that
-// exceeds freeCost. An outlook for 500 channels is mostly current, and one for 10,000 is a second or two old. Otherwise,
-// a burst of reviewed changes would compute the outlook again for each change. The counted cost is at most maxItemCost
-// for each channel and port: a higher cost means that the machine was busy. So an outlook for 200 channels and ports,
-// counted together, is always current.
+// A cached outlook stays in use for a while although its mux has changed: for holdFactor times the part of its cost
+// that exceeds freeCost. An outlook for 500 channels is mostly current, and one for 10,000 is a second or two old.
+// Otherwise, a burst of reviewed changes would compute the outlook again for each change. The counted cost is at most
+// maxItemCost for each channel and port: a higher cost means that the machine was busy. So an outlook for 200 channels
+// and ports, counted together, is always current.
 const (
 	holdFactor  = 10
 	freeCost    = 10 * time.Millisecond
 	maxItemCost = 50 * time.Microsecond
 )
 
-// index holds the parsed muxes and channels, by mux. Reflectors write it. Services are parsed when they arrive, and those
-// that are neither mux nor channel aren't kept. The outlook of a mux is cached. When the mux or its channels have
+// index holds the parsed muxes and channels, by mux. Reflectors write it. Services are parsed when they arrive, and
+// those that are neither mux nor channel aren't kept. The outlook of a mux is cached. When the mux or its channels have
 // changed, the outlook is computed again, at once or after a while (holdFactor).
 type index struct {
 	lang validation.Language
@@ -76,7 +76,9 @@ func newIndex(lang validation.Language, now func() time.Time) *index {
 
 // services is the feed of Services.
 func (x *index) services(client rest.Interface) feed {
-	return feed{client: client, resource: "services", object: &corev1.Service{}, list: func() runtime.Object { return &corev1.ServiceList{} },
+	return feed{client: client, resource: "services", object: &corev1.Service{}, list: func() runtime.Object {
+		return &corev1.ServiceList{}
+	},
 		store: func(read func()) cache.ReflectorStore { return x.store(read) }}
 }
 
@@ -102,7 +104,8 @@ func (x *index) outlook(mux types.NamespacedName) *forecast.Outlook {
 		return forecast.Survey(world)
 	}
 	start := x.now()
-	if cached := m.cached; cached != nil && (cached.version == m.version || !cached.finished() || start.Before(cached.until)) {
+	if cached := m.cached; cached != nil &&
+		(cached.version == m.version || !cached.finished() || start.Before(cached.until)) {
 		x.mu.Unlock()
 		<-cached.done
 		return cached.outlook

@@ -34,8 +34,8 @@ func newPredictionMetrics(registry prometheus.Registerer) predictionMetrics {
 		}, []string{"reason", "decision"}),
 		skips: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_admission_predictions_skipped_total",
-			Help: "Reviews answered without predictions: Services weren't read (unready), the prediction took too long (busy), " +
-				"the objects have too many ports (large), or a panic (broken).",
+			Help: "Reviews answered without predictions: Services weren't read (unready), the prediction took too long " +
+				"(busy), the objects have too many ports (large), or a panic (broken).",
 		}, []string{"why"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "svc_lb_mux_admission_prediction_duration_seconds",

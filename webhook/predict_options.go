@@ -11,7 +11,8 @@ import (
 // PredictOptions are the settings of predictions. With predictions off, the webhook sends no requests to the API
 // server, and needs no rights.
 type PredictOptions struct {
-	// Predict reads Services, and warns of ports that the reconciler will refuse. It denies forbidden names for external-dns.
+	// Predict reads Services, and warns of ports that the reconciler will refuse. It denies forbidden names for
+	// external-dns.
 	Predict flags.Switch
 	// Strict denies a change if the Services alone prove that the reconciler will refuse it.
 	Strict flags.Switch
@@ -32,12 +33,15 @@ func defaultPredictOptions(getenv func(string) string) PredictOptions {
 
 func (o *PredictOptions) addFlags(set *flag.FlagSet) {
 	set.Var(&o.Predict, "predict", "read Services, and warn of what the reconciler would refuse: true or false (PREDICT)")
-	set.Var(&o.Strict, "predict-strict", "deny a change instead, if the Services alone prove that it will be refused: true or false (PREDICT_STRICT)")
+	set.Var(&o.Strict, "predict-strict", "deny a change instead, if the Services alone prove that it will be refused: "+
+		"true or false (PREDICT_STRICT)")
 	set.Var(&o.HideHolders, "predict-hide-holders",
 		"name only channels of the sender's own namespace: true, the default, or false (PREDICT_HIDE_HOLDERS)")
-	set.BoolVar(&o.Routes, "gateway-api-allocator", false, "with --predict, read the Gateway API's objects too, and warn of what routes that ask for a number won't get")
+	set.BoolVar(&o.Routes, "gateway-api-allocator", false, "with --predict, read the Gateway API's objects too, and "+
+		"warn of what routes that ask for a number won't get")
 	set.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"`file` with the connection to the API server, for --predict (KUBECONFIG); if empty, the pod's service account is used")
+		"`file` with the connection to the API server, for --predict (KUBECONFIG); if empty, the pod's service account is "+
+			"used")
 }
 
 func (o *PredictOptions) check() error {

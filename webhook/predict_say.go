@@ -14,11 +14,12 @@ type predicted struct {
 	denied   []validation.Problem
 }
 
-// messages returns the messages of predictions. A denial names the conflict; a warning also names the conflict's effect.
+// messages returns the messages of predictions. A denial names the conflict; a warning also names the conflict's
+// effect.
 //
-// A forbidden name that external-dns would take from a channel is denied without strict, too. Only admission can keep such
-// a name out: external-dns publishes it for the address that the channel has already, or for the target that the channel
-// names itself. The reconciler may change neither.
+// A forbidden name that external-dns would take from a channel is denied without strict, too. Only admission can keep
+// such a name out: external-dns publishes it for the address that the channel has already, or for the target that the
+// channel names itself. The reconciler may change neither.
 func (p *predictor) messages(predictions []forecast.Prediction) predicted {
 	var result predicted
 	for i := range predictions {

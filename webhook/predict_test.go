@@ -23,8 +23,9 @@ func testMux(t testing.TB, annotations map[string]string, channels ...*corev1.Se
 	t.Helper()
 	lang := testLanguage(t)
 	svc := &corev1.Service{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", Annotations: map[string]string{lang.Keys().Multiplexer: "true"}},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux",
+			Annotations: map[string]string{lang.Keys().Multiplexer: "true"}},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{
 			{Name: "placeholder", Port: 101, Protocol: corev1.ProtocolTCP},
 		}},
@@ -33,7 +34,8 @@ func testMux(t testing.TB, annotations map[string]string, channels ...*corev1.Se
 		svc.Annotations[validation.DefaultPrefix+"/"+name] = value
 	}
 	w := plan.World{
-		Keys: lang.Keys(), Key: keyOf(svc), Mux: plan.ReadMux(lang, svc, false), Ledger: plan.Reading{Condition: plan.Missing},
+		Keys: lang.Keys(), Key: keyOf(svc), Mux: plan.ReadMux(lang, svc, false),
+		Ledger: plan.Reading{Condition: plan.Missing},
 	}
 	for _, channel := range channels {
 		w.Channels = append(w.Channels, plan.ReadChannel(lang, channel))
@@ -144,8 +146,8 @@ func TestPredictions(t *testing.T) {
 				"annotation svc-mux.nowake.ai/multiplexer: \"true\"; or create this Service again with the class of another mux"},
 		},
 		"a mux with channels is deleted": {deletionOf(t, mux), []string{
-			"with the mux svc-mux/mux, 1 channel (team-b/api) will lose address and ports; a mux made again by that name gives " +
-				"them the same numbers",
+			"with the mux svc-mux/mux, 1 channel (team-b/api) will lose address and ports; a mux made again by that name " +
+				"gives them the same numbers",
 		}},
 		"a mux that is being deleted is deleted again": {deletionOf(t, change(mux, goes)), nil},
 		"a channel is deleted":                         {deletionOf(t, api), nil},
@@ -154,22 +156,22 @@ func TestPredictions(t *testing.T) {
 		"an update of a mux without the old object":    {request(t, nil, mux), nil},
 		"a mux that loses its annotation": {
 			request(t, mux, change(mux, func(svc *corev1.Service) { svc.Annotations = nil })),
-			[]string{"svc-mux/mux is no mux from now on, and 1 channel (team-b/api) will lose address and ports; make it a mux " +
-				"again, and they get the same numbers"},
+			[]string{"svc-mux/mux is no mux from now on, and 1 channel (team-b/api) will lose address and ports; make it a " +
+				"mux again, and they get the same numbers"},
 		},
 		"a mux that disallows a namespace": {
 			request(t, mux, change(mux, func(svc *corev1.Service) {
 				svc.Annotations[validation.DefaultPrefix+"/allowed-namespaces"] = "team-a"
 			})),
-			[]string{"shuts out 1 channel (team-b/api), which will lose address and ports: to keep them, allow their namespaces " +
-				"beside team-a"},
+			[]string{"shuts out 1 channel (team-b/api), which will lose address and ports: to keep them, allow their " +
+				"namespaces beside team-a"},
 		},
 		"a mux that loses a channel's port": {
 			request(t, mux, change(mux, func(svc *corev1.Service) {
 				svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: 101, Protocol: corev1.ProtocolTCP}}
 			})),
-			[]string{"takes 1 port of 1 channel (team-b/api) off the mux until the reconciler puts them back: apply the mux with " +
-				"its own ports alone, and don't replace it"},
+			[]string{"takes 1 port of 1 channel (team-b/api) off the mux until the reconciler puts them back: apply the mux " +
+				"with its own ports alone, and don't replace it"},
 		},
 	}
 	for name, tc := range tests {

@@ -57,8 +57,8 @@ func testOptions(volume *certstest.Volume) Options {
 	return options
 }
 
-// start runs a process. prepare may change its options, fill its volume, and set release. If release isn't nil, the delay
-// of a drain lasts until the test closes release, whatever the options say.
+// start runs a process. prepare may change its options, fill its volume, and set release. If release isn't nil, the
+// delay of a drain lasts until the test closes release, whatever the options say.
 func start(t *testing.T, prepare func(*running, *Options)) *running {
 	t.Helper()
 	r := &running{
@@ -170,7 +170,8 @@ func (r *running) ask(client *http.Client, body io.Reader) error {
 
 func TestReadyOnceACertificateExists(t *testing.T) {
 	r := start(t, func(*running, *Options) {})
-	if code, text := r.probe(t, ReadyPath); code != http.StatusServiceUnavailable || !strings.Contains(text, "certificate") {
+	if code, text := r.probe(t, ReadyPath); code != http.StatusServiceUnavailable ||
+		!strings.Contains(text, "certificate") {
 		t.Errorf("ready without a certificate: %d %s", code, text)
 	}
 	if code, _ := r.probe(t, HealthPath); code != http.StatusOK {
@@ -178,7 +179,8 @@ func TestReadyOnceACertificateExists(t *testing.T) {
 	}
 	withCertificate(t)(r, nil)
 	r.awaitReady(t, http.StatusOK)
-	if err := r.ask(caller(r.authority.Pool(), false, true), bytes.NewReader(body(t, request(t, nil, channel(nil))))); err != nil {
+	if err := r.ask(caller(r.authority.Pool(), false, true),
+		bytes.NewReader(body(t, request(t, nil, channel(nil))))); err != nil {
 		t.Error(err)
 	}
 	_, metrics := r.probe(t, MetricsPath)

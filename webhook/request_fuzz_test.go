@@ -34,8 +34,10 @@ func FuzzRequest(f *testing.F) {
 	f.Add("POST", Path, "application/json", "Expect: 100-continue", good, uint32(maxBody), int64(inChunks), false)
 	f.Add("POST", Path, "application/json", "", good, uint32(0), int64(len(good)+1), false)
 	f.Add("POST", Path, "application/json", "", good, uint32(0), int64(maxBody+1), false)
-	f.Add("POST", Path, "application/json", "Content-Encoding: gzip\r\nTransfer-Encoding: gzip", good, uint32(0), int64(3), true)
-	f.Add("POST", Path, "application/json\r\nContent-Type: text/plain", "Connection: close", good, uint32(0), int64(asItIs), false)
+	f.Add("POST", Path, "application/json", "Content-Encoding: gzip\r\nTransfer-Encoding: gzip", good, uint32(0), int64(3),
+		true)
+	f.Add("POST", Path, "application/json\r\nContent-Type: text/plain", "Connection: close", good, uint32(0),
+		int64(asItIs), false)
 	f.Add("POST", Path, "text/plain", "", good, uint32(0), int64(asItIs), false)
 	f.Add("POST", Path, ";;", "", good, uint32(0), int64(asItIs), true)
 	f.Add("GET", Path, "application/json", "", good, uint32(0), int64(asItIs), false)
@@ -44,8 +46,10 @@ func FuzzRequest(f *testing.F) {
 		f.Add("POST", target, "application/json", "", good, uint32(0), int64(asItIs), false)
 	}
 
-	h := &handler{lang: testLanguage(f), log: zap.NewNop(), metrics: newMetrics(prometheus.NewRegistry()), budget: newBudget()}
-	f.Fuzz(func(t *testing.T, method, target, media, header string, text []byte, blanks uint32, announced int64, draining bool) {
+	h := &handler{lang: testLanguage(f), log: zap.NewNop(), metrics: newMetrics(prometheus.NewRegistry()),
+		budget: newBudget()}
+	f.Fuzz(func(t *testing.T, method, target, media, header string, text []byte, blanks uint32, announced int64,
+		draining bool) {
 		head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: webhook\r\nContent-Type: %s\r\n%s", method, target, media, header)
 		wire := spoken(head, text, int64(min(blanks, maxBody+2)), announced)
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(wire)))
@@ -137,7 +141,8 @@ func checkAnswered(t *testing.T, wire []byte, w *httptest.ResponseRecorder) {
 		return
 	}
 	var review admissionv1.AdmissionReview
-	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil || w.Code != http.StatusOK || w.Header().Get("Content-Type") != mediaType {
+	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil || w.Code != http.StatusOK ||
+		w.Header().Get("Content-Type") != mediaType {
 		t.Fatalf("the answer to a review has code %d, %v: %s", w.Code, err, w.Body)
 	}
 	checkAnswer(t, review)
@@ -153,7 +158,8 @@ func checkAnswered(t *testing.T, wire []byte, w *httptest.ResponseRecorder) {
 func checkRefused(t *testing.T, w *httptest.ResponseRecorder, code int) {
 	t.Helper()
 	said := w.Body.String()
-	if w.Code != code || strings.TrimSpace(said) == "" || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+	if w.Code != code || strings.TrimSpace(said) == "" ||
+		!strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 		t.Errorf("refused with %d %v, want %d: %q", w.Code, w.Header(), code, said)
 	}
 	if len(said) > longestRefusal {

@@ -52,8 +52,8 @@ func (a Answer) Decision() Decision {
 	return Allowed
 }
 
-// Review answers a request. It judges a Service that is created or updated, and a route that asks for a number, and allows any other
-// request. A dry run gets the same answer.
+// Review answers a request. It judges a Service that is created or updated, and a route that asks for a number, and
+// allows any other request. A dry run gets the same answer.
 //
 // It decodes an old Service only if the new one has problems.
 func Review(lang validation.Language, req *admissionv1.AdmissionRequest) Answer {
@@ -127,7 +127,8 @@ func allow(req *admissionv1.AdmissionRequest, kind string) Answer {
 	}
 }
 
-func answerOf(req *admissionv1.AdmissionRequest, svc *corev1.Service, verdict validation.Verdict, predicted predicted) Answer {
+func answerOf(req *admissionv1.AdmissionRequest, svc *corev1.Service, verdict validation.Verdict,
+	predicted predicted) Answer {
 	answer := allow(req, verdict.Kind.String())
 	if answer.Name == "" {
 		answer.Name = nameOf(svc)

@@ -188,8 +188,9 @@ func TestSentenceDropsOnlyTheFieldsName(t *testing.T) {
 	}{
 		"an annotation's name": {"metadata.annotations[x.io/disabled]", "disabled: is empty", "is empty"},
 		"a path":               {"spec.type", "spec.type: a mux is one", "a mux is one"},
-		"no field name":        {"spec.ports[1].name", "port 80 has no name: give it one", "port 80 has no name: give it one"},
-		"another annotation":   {"metadata.annotations[x.io/not-disabled]", "disabled: is empty", "disabled: is empty"},
+		"no field name": {"spec.ports[1].name", "port 80 has no name: give it one", "port 80 has no name: give it " +
+			"one"},
+		"another annotation": {"metadata.annotations[x.io/not-disabled]", "disabled: is empty", "disabled: is empty"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

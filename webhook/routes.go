@@ -22,8 +22,10 @@ func isRouteChange(req *admissionv1.AdmissionRequest) bool {
 		req.Kind.Group == gatewayv1.GroupName && (req.Kind.Kind == read.TCPRoute || req.Kind.Kind == read.UDPRoute)
 }
 
-// reviewRoute judges a route that asks for a number. As for Services, problems that the old route has, too, don't block a change.
-func reviewRoute(lang validation.Language, predictor *predictor, served served, req *admissionv1.AdmissionRequest) Answer {
+// reviewRoute judges a route that asks for a number. As for Services, problems that the old route has, too, don't block
+// a change.
+func reviewRoute(lang validation.Language, predictor *predictor, served served,
+	req *admissionv1.AdmissionRequest) Answer {
 	answer := allow(req, aRoute)
 	route, err := decodeRoute(req.Kind.Kind, req.Object)
 	if err != nil {

@@ -45,16 +45,24 @@ func TestRoutes(t *testing.T) {
 		says     []string
 		warns    int
 	}{
-		"a good route":                          {new: asks(), parent: "ListenerSet"},
-		"a route that doesn't ask":              {new: map[string]string{"external-ports": "http:80"}, parent: "Gateway"},
-		"a Gateway without a namespace":         {new: asks("gateway", "edge"), parent: "ListenerSet", code: 422, says: []string{`TCPRoute shop/broker: `, `"edge" names no Gateway`}},
-		"a port of a channel":                   {new: asks("external-ports", "tcp:80"), parent: "ListenerSet", code: 422, says: []string{`"tcp:80" is neither auto nor a number`}},
-		"a protocol":                            {new: asks("external-ports", "53/UDP"), parent: "ListenerSet", code: 422, says: []string{`"53/UDP" is neither`}},
-		"two mistakes":                          {new: asks("external-ports", "0", "disabled", "no"), parent: "ListenerSet", code: 422, says: []string{"has 2 problems", `"0"`, `"no"`}},
-		"no ListenerSet":                        {new: asks(), parent: "Gateway", code: 422, says: []string{"add {kind: ListenerSet"}},
-		"a good one becomes bad":                {old: asks(), new: asks("external-ports", "x"), parent: "ListenerSet", code: 403, says: []string{`"x"`}},
-		"a bad one stays bad":                   {old: asks("external-ports", "x"), new: asks("external-ports", "x", "team", "shop"), parent: "ListenerSet", warns: 1},
-		"a bad one that didn't ask before":      {old: map[string]string{"external-ports": "x"}, new: asks("external-ports", "x"), parent: "ListenerSet", code: 403, says: []string{`"x"`}},
+		"a good route":             {new: asks(), parent: "ListenerSet"},
+		"a route that doesn't ask": {new: map[string]string{"external-ports": "http:80"}, parent: "Gateway"},
+		"a Gateway without a namespace": {new: asks("gateway", "edge"), parent: "ListenerSet", code: 422,
+			says: []string{`TCPRoute shop/broker: `, `"edge" names no Gateway`}},
+		"a port of a channel": {new: asks("external-ports", "tcp:80"), parent: "ListenerSet", code: 422,
+			says: []string{`"tcp:80" is neither auto nor a number`}},
+		"a protocol": {new: asks("external-ports", "53/UDP"), parent: "ListenerSet", code: 422,
+			says: []string{`"53/UDP" is neither`}},
+		"two mistakes": {new: asks("external-ports", "0", "disabled", "no"), parent: "ListenerSet",
+			code: 422, says: []string{"has 2 problems", `"0"`, `"no"`}},
+		"no ListenerSet": {new: asks(), parent: "Gateway", code: 422, says: []string{"add {kind: " +
+			"ListenerSet"}},
+		"a good one becomes bad": {old: asks(), new: asks("external-ports", "x"), parent: "ListenerSet",
+			code: 403, says: []string{`"x"`}},
+		"a bad one stays bad": {old: asks("external-ports", "x"),
+			new: asks("external-ports", "x", "team", "shop"), parent: "ListenerSet", warns: 1},
+		"a bad one that didn't ask before": {old: map[string]string{"external-ports": "x"},
+			new: asks("external-ports", "x"), parent: "ListenerSet", code: 403, says: []string{`"x"`}},
 		"a Gateway that another release serves": {new: asks("gateway", "other/edge"), parent: "ListenerSet", warns: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +85,8 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("a route isn't a Service: %q", text)
 			}
 			if c.code != 0 {
-				if answer.Response.Result.Code != c.code || answer.Response.Result.Details.Kind != "TCPRoute" || len(answer.Reasons) == 0 {
+				if answer.Response.Result.Code != c.code || answer.Response.Result.Details.Kind != "TCPRoute" ||
+					len(answer.Reasons) == 0 {
 					t.Errorf("the answer is %+v", answer.Response.Result)
 				}
 				for _, word := range c.says {
@@ -94,11 +103,13 @@ func TestRoutesThatCannotBeRead(t *testing.T) {
 	for _, kind := range []string{"TCPRoute", "UDPRoute"} {
 		for _, object := range []string{"", "null", `{"spec": 5}`, fmt.Sprintf("%q", "text")} {
 			req := &admissionv1.AdmissionRequest{
-				UID: "1", Operation: admissionv1.Create, Kind: metav1.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: kind},
+				UID: "1", Operation: admissionv1.Create,
+				Kind:   metav1.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: kind},
 				Object: runtime.RawExtension{Raw: []byte(object)},
 			}
 			answer := Review(testLanguage(t), req)
-			if answer.Response.Allowed || answer.Response.Result.Code != http.StatusBadRequest || !slices.Equal(answer.Reasons, []string{reasonUnreadable}) {
+			if answer.Response.Allowed || answer.Response.Result.Code != http.StatusBadRequest ||
+				!slices.Equal(answer.Reasons, []string{reasonUnreadable}) {
 				t.Errorf("%s %q: %+v", kind, object, answer.Response)
 			}
 		}

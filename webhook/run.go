@@ -76,7 +76,8 @@ func newProcess(options Options, version string, logs io.Writer) (*process, erro
 	return &process{
 		options: options, log: log, files: files, clients: clients, state: state,
 		admission: server{
-			admissionServer(state.closeIfDraining(routes(newHandler(lang, predictor, options.muxNamespaces(), log, registry))), files, clients, log),
+			admissionServer(state.closeIfDraining(routes(newHandler(lang, predictor, options.muxNamespaces(), log, registry))),
+				files, clients, log),
 			limitConnections(admission, maxConnections)},
 		probes: server{probeServer(probeRoutes(state, registry), log), probes},
 		follow: follow,

@@ -25,17 +25,20 @@ func TestMuxesElsewhereCauseAWarning(t *testing.T) {
 		svc  *corev1.Service
 		want []string
 	}{
-		"a mux":                           {mux("svc-mux"), nil},
-		"a mux elsewhere":                 {mux("away"), []string{"nothing will happen to this mux", "namespace away", "rbac.muxNamespaces", "edge, svc-mux"}},
-		"a channel of the default mux":    {of(prefix + "mux"), nil},
-		"a channel of a mux":              {of(prefix + "mux.edge"), nil},
-		"a channel of a mux elsewhere":    {of(prefix + "mux.away"), []string{"no port of the mux away/mux", "namespace away", "rbac.muxNamespaces", "edge, svc-mux"}},
+		"a mux": {mux("svc-mux"), nil},
+		"a mux elsewhere": {mux("away"),
+			[]string{"nothing will happen to this mux", "namespace away", "rbac.muxNamespaces", "edge, svc-mux"}},
+		"a channel of the default mux": {of(prefix + "mux"), nil},
+		"a channel of a mux":           {of(prefix + "mux.edge"), nil},
+		"a channel of a mux elsewhere": {of(prefix + "mux.away"),
+			[]string{"no port of the mux away/mux", "namespace away", "rbac.muxNamespaces", "edge, svc-mux"}},
 		"a Service that is neither":       {of("example.com/class"), nil},
 		"a channel with an invalid class": {of(prefix + "a.b.c"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDoor(t, zapcore.InfoLevel)
-			d.Handler = newHandler(testLanguage(t), nil, served{"edge", "svc-mux"}, newLog(zapcore.InfoLevel, d.logs), prometheus.NewRegistry())
+			d.Handler = newHandler(testLanguage(t), nil, served{"edge", "svc-mux"}, newLog(zapcore.InfoLevel, d.logs),
+				prometheus.NewRegistry())
 			got := d.ask(t, request(t, nil, tc.svc))
 			var found []string
 			for _, text := range got.Warnings {
@@ -54,7 +57,8 @@ func TestMuxesElsewhereCauseAWarning(t *testing.T) {
 			if tc.want != nil && (!got.Allowed || strings.HasSuffix(found[0], "…")) {
 				t.Errorf("allowed %v, with the warning %s", got.Allowed, found[0])
 			}
-			if all := Review(testLanguage(t), request(t, nil, tc.svc)).Response.Warnings; len(got.Warnings) != len(all)+len(found) {
+			if all := Review(testLanguage(t), request(t, nil, tc.svc)).Response.Warnings; len(got.Warnings) != len(all)+
+				len(found) {
 				t.Errorf("without a list of namespaces the warnings are %q", all)
 			}
 		})

@@ -28,7 +28,8 @@ func denial(req *admissionv1.AdmissionRequest, name string, problems []validatio
 		})
 		fmt.Fprintf(&lines, "\n* %s: %s", p.Field, text)
 	}
-	status.Message = fmt.Sprintf("%s %s/%s has %d problems:%s", req.Kind.Kind, req.Namespace, name, len(problems), lines.String())
+	status.Message = fmt.Sprintf("%s %s/%s has %d problems:%s", req.Kind.Kind, req.Namespace, name, len(problems),
+		lines.String())
 	if len(problems) == 1 {
 		status.Message = fmt.Sprintf("%s %s/%s: %s", req.Kind.Kind, req.Namespace, name, lines.String()[len("\n* "):])
 	}

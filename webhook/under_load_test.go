@@ -195,8 +195,8 @@ func TestEndlessReviewDoesNotBlockTheEnd(t *testing.T) {
 	}
 }
 
-// TestSlowLargeBodiesDoNotBlockOthers sends the first halves of many large bodies. Other reviews are judged meanwhile. Then
-// the second halves follow, and all these reviews are judged, too.
+// TestSlowLargeBodiesDoNotBlockOthers sends the first halves of many large bodies. Other reviews are judged meanwhile.
+// Then the second halves follow, and all these reviews are judged, too.
 func TestSlowLargeBodiesDoNotBlockOthers(t *testing.T) {
 	r := start(t, withCertificate(t))
 	r.awaitReady(t, http.StatusOK)

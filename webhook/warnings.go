@@ -9,8 +9,8 @@ import (
 )
 
 // Kubernetes' limits, in characters. If the warnings of a request have more than maxWarnings together, the API server
-// cuts each of them, also those of other webhooks, to maxWarning. For the total, this code counts bytes, which are never
-// fewer than characters.
+// cuts each of them, also those of other webhooks, to maxWarning. For the total, this code counts bytes, which are
+// never fewer than characters.
 const (
 	maxWarning  = 256
 	maxWarnings = 4096

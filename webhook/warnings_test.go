@@ -33,11 +33,15 @@ func TestWarningsStayWithinKubernetesLimits(t *testing.T) {
 		last    string
 	}{
 		"a short warning is unchanged": {validation.Verdict{Warnings: problems(1, "odd")}, 1, "odd"},
-		"256 characters fit":           {validation.Verdict{Warnings: problems(1, strings.Repeat("ö", 256))}, 1, strings.Repeat("ö", 256)},
-		"257 characters are cut":       {validation.Verdict{Warnings: problems(1, strings.Repeat("ö", 257))}, 1, strings.Repeat("ö", 255) + "…"},
-		"a cut is made after a word":   {validation.Verdict{Warnings: problems(1, strings.Repeat("word ", 60))}, 1, strings.TrimSpace(strings.Repeat("word ", 51)) + "…"},
-		"many tolerated problems":      {validation.Verdict{Tolerated: problems(1000, strings.Repeat("x", 300))}, 16, "and 985 more"},
-		"many short warnings":          {validation.Verdict{Warnings: problems(5000, "odd")}, 1355, "and 3646 more"},
+		"256 characters fit": {validation.Verdict{Warnings: problems(1, strings.Repeat("ö", 256))}, 1,
+			strings.Repeat("ö", 256)},
+		"257 characters are cut": {validation.Verdict{Warnings: problems(1, strings.Repeat("ö", 257))}, 1,
+			strings.Repeat("ö", 255) + "…"},
+		"a cut is made after a word": {validation.Verdict{Warnings: problems(1, strings.Repeat("word ", 60))}, 1,
+			strings.TrimSpace(strings.Repeat("word ", 51)) + "…"},
+		"many tolerated problems": {validation.Verdict{Tolerated: problems(1000, strings.Repeat("x", 300))}, 16,
+			"and 985 more"},
+		"many short warnings": {validation.Verdict{Warnings: problems(5000, "odd")}, 1355, "and 3646 more"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

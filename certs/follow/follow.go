@@ -18,7 +18,8 @@ import (
 const (
 	// listTimeout limits one list request. If the API server doesn't answer in time, Object reports an error.
 	listTimeout = 5 * time.Second
-	// watchSeconds is after how long the API server ends a watch. Object then lists again. client-go's pings notice a dead connection.
+	// watchSeconds is after how long the API server ends a watch. Object then lists again. client-go's pings notice a dead
+	// connection.
 	watchSeconds = 300
 	// listPause is the least time between two lists.
 	listPause = 2 * time.Second
@@ -30,9 +31,10 @@ type News struct {
 	Err    error
 }
 
-// Object watches one object until the context ends. It calls report with every state that the API server sends, in order,
-// and with the error of each failed request. list is an empty list of the object's kind.
-func Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key types.NamespacedName, report func(News)) {
+// Object watches one object until the context ends. It calls report with every state that the API server sends, in
+// order, and with the error of each failed request. list is an empty list of the object's kind.
+func Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key types.NamespacedName,
+	report func(News)) {
 	for ctx.Err() == nil {
 		if err := listAndWatch(ctx, c, list, key, report); err != nil && ctx.Err() == nil {
 			report(News{Err: err})
@@ -44,12 +46,14 @@ func Object(ctx context.Context, c client.WithWatch, list client.ObjectList, key
 	}
 }
 
-func listAndWatch(ctx context.Context, c client.WithWatch, kind client.ObjectList, key types.NamespacedName, report func(News)) error {
+func listAndWatch(ctx context.Context, c client.WithWatch, kind client.ObjectList, key types.NamespacedName,
+	report func(News)) error {
 	list, ok := kind.DeepCopyObject().(client.ObjectList)
 	if !ok {
 		return fmt.Errorf("%T isn't a list type", kind)
 	}
-	these := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFields{metav1.ObjectNameField: key.Name}}
+	these := []client.ListOption{client.InNamespace(key.Namespace),
+		client.MatchingFields{metav1.ObjectNameField: key.Name}}
 	within, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	if err := c.List(within, list, these...); err != nil {

@@ -81,7 +81,8 @@ func FuzzConfiguration(f *testing.F) {
 		{{Service: service("hook", ptr.To[int32](8443)), CABundle: append(slices.Clone(others), bundle...)}},
 		{{Service: service("hook", nil), CABundle: others}, {Service: service("", nil), CABundle: bundle}},
 		{{Service: service("other", nil), CABundle: bundle}, {Service: service("hook", nil), CABundle: []byte("x")}},
-		{{URL: ptr.To("https://localhost/validate"), CABundle: bundle}, {URL: ptr.To("https://localhost:9443/"), CABundle: others}},
+		{{URL: ptr.To("https://localhost/validate"), CABundle: bundle},
+			{URL: ptr.To("https://localhost:9443/"), CABundle: others}},
 		{{URL: ptr.To("https://[::1]:9443"), CABundle: bundle}, {URL: ptr.To("https://localhost")}, {}},
 		{{URL: ptr.To("https://:443"), CABundle: bundle}, {URL: ptr.To("https://localhost:0"), CABundle: bundle}},
 		{{URL: ptr.To("https://localhost:65536"), CABundle: bundle}, {URL: ptr.To("%"), CABundle: bundle}},
@@ -112,7 +113,8 @@ func FuzzConfiguration(f *testing.F) {
 			place := targetOf(config)
 			o.handshakes[place] = handshake{served: []*x509.Certificate{leaf.cert}}
 			checkTarget(t, config, place)
-			faults, shakes := judgeEntry(&o.configuration, &c.Webhooks[i], place, o.handshakes[place], steadyNow), shakes(t, config, leaf)
+			faults, shakes := judgeEntry(&o.configuration, &c.Webhooks[i], place, o.handshakes[place], steadyNow), shakes(t,
+				config, leaf)
 			if off := slices.ContainsFunc(faults, func(f Fault) bool { return f.Reason.offGuard() }); off == shakes {
 				t.Fatalf("%s: an API server connects: %v; faults: %+v", place, shakes, faults)
 			}
@@ -161,10 +163,12 @@ func checkTarget(t *testing.T, config *admissionregistrationv1.WebhookClientConf
 	switch {
 	case !able && place != target{}:
 		t.Errorf("%+v is the address, but the client has none", place)
-	case able && config.Service == nil && isASCII(host) && place != target{host: host, port: port}: // the client converts other hosts to ASCII
+	case able && config.Service == nil && isASCII(host) && place != target{host: host, port: port}:
+		// the client converts other hosts to ASCII
 		t.Errorf("%q is parsed as %+v, but the client uses %s:%d", *config.URL, place, host, port)
 	case able && place.service == "":
-		if again, number, err := net.SplitHostPort(place.String()); err != nil || again != place.name() || number != strconv.Itoa(int(place.port)) {
+		if again, number, err := net.SplitHostPort(place.String()); err != nil || again != place.name() ||
+			number != strconv.Itoa(int(place.port)) {
 			t.Errorf("%q can't be split into host and port", place)
 		}
 	case able && (place.name() != host || place.port != port):
@@ -188,7 +192,8 @@ func asked(config *admissionregistrationv1.WebhookClientConfig) (string, int32, 
 		dialled = address
 		return nil, errors.New("stop here: only the address matters")
 	}}
-	request := &http.Request{Method: http.MethodPost, Header: http.Header{}, URL: &url.URL{Scheme: address.Scheme, Host: address.Host}}
+	request := &http.Request{Method: http.MethodPost, Header: http.Header{},
+		URL: &url.URL{Scheme: address.Scheme, Host: address.Host}}
 	if _, err := transport.RoundTrip(request); err == nil {
 		return "", 0, false
 	}
@@ -215,7 +220,9 @@ func shakes(t *testing.T, config *admissionregistrationv1.WebhookClientConfig, s
 	defer here.Close()
 	go func() {
 		defer there.Close()
-		_ = tls.Server(there, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{serves.cert.Raw}, PrivateKey: serves.key}}}).Handshake()
+		_ = tls.Server(there,
+			&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{serves.cert.Raw},
+				PrivateKey: serves.key}}}).Handshake()
 	}()
 	client := tls.Client(here, &tls.Config{ServerName: name, RootCAs: roots, Time: func() time.Time { return steadyNow }})
 	return client.Handshake() == nil
@@ -246,9 +253,10 @@ func FuzzServed(f *testing.F) {
 		now, address := steadyNow.Add(time.Duration(hours)*time.Hour), "https://localhost"
 		o := &observation{handshakes: map[target]handshake{{host: "localhost", port: 443}: {served: served}}}
 		o.configuration = known{kind: "ValidatingWebhookConfiguration", name: "mux", heard: true}
-		o.configuration.object = &admissionregistrationv1.ValidatingWebhookConfiguration{Webhooks: []admissionregistrationv1.ValidatingWebhook{
-			{Name: "change", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &address, CABundle: bundle}},
-		}}
+		o.configuration.object = &admissionregistrationv1.ValidatingWebhookConfiguration{
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{
+				{Name: "change", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &address, CABundle: bundle}},
+			}}
 		status := judged(t, o, now)
 		if len(status.Faults) > 1 {
 			t.Errorf("several faults of one certificate: %+v", status.Faults)
@@ -275,7 +283,9 @@ func checkTrusted(t *testing.T, leaf *x509.Certificate, others []*x509.Certifica
 	if err := leaf.VerifyHostname("localhost"); err != nil {
 		t.Error(err)
 	}
-	if !slices.ContainsFunc(others, func(by *x509.Certificate) bool { return leaf.Equal(by) || leaf.CheckSignatureFrom(by) == nil }) {
+	if !slices.ContainsFunc(others, func(by *x509.Certificate) bool {
+		return leaf.Equal(by) || leaf.CheckSignatureFrom(by) == nil
+	}) {
 		t.Error("no certificate of the bundle has signed it")
 	}
 }
@@ -295,12 +305,14 @@ func bundled(bundle []byte) []*x509.Certificate {
 // its Issuer exists. Admission stays on guard in any case.
 func FuzzCertificate(f *testing.F) {
 	for _, conditions := range []string{
-		``, `{"type":"Ready","status":"True"}`, `{"type":"Ready","status":"Unknown"}`, `{"type":"Ready","status":"False","reason":"DoesNotExist","message":"no\nsecret"}`,
+		``, `{"type":"Ready","status":"True"}`, `{"type":"Ready","status":"Unknown"}`,
+		`{"type":"Ready","status":"False","reason":"DoesNotExist","message":"no\nsecret"}`,
 		`{"type":"Issuing","status":"True"},{"type":"Ready","status":"False","reason":"Pending"}`,
 		`{"type":"Ready","status":"True"},{"type":"Ready","status":"False"}`,
 	} {
 		for _, lost := range []bool{false, true} {
-			f.Add([]byte(`{"spec":{"secretName":"s","issuerRef":{"name":"i","kind":"ClusterIssuer"}},"status":{"conditions":[`+conditions+`]}}`), lost)
+			f.Add([]byte(`{"spec":{"secretName":"s","issuerRef":{"name":"i","kind":"ClusterIssuer"}},"status":{"conditions":[`+
+				conditions+`]}}`), lost)
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte, lost bool) {
@@ -308,7 +320,8 @@ func FuzzCertificate(f *testing.F) {
 		if json.Unmarshal(text, crt) != nil {
 			return
 		}
-		o := &observation{certificates: []certificate{{known{kind: "Certificate", name: "hook", object: crt, heard: true}, lost}}}
+		o := &observation{certificates: []certificate{{known{kind: "Certificate", name: "hook", object: crt, heard: true},
+			lost}}}
 		status := judged(t, o, steadyNow)
 		i := slices.IndexFunc(crt.Status.Conditions, func(c cmapi.CertificateCondition) bool { return c.Type == "Ready" })
 		ready := i >= 0 && crt.Status.Conditions[i].Status == cmmeta.ConditionTrue

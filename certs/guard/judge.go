@@ -35,7 +35,8 @@ func (r *known) unreadableFaults(now time.Time) []Fault {
 	if r.err == nil || r.heard && now.Before(r.since.Add(unreadGrace)) {
 		return nil
 	}
-	return []Fault{{Unreadable, r.String(), fmt.Sprintf("%s can't be read: %v; the chart's roles grant this right", r, r.err)}}
+	return []Fault{{Unreadable, r.String(),
+		fmt.Sprintf("%s can't be read: %v; the chart's roles grant this right", r, r.err)}}
 }
 
 // judgeConfiguration returns the faults of the configuration and its endpoints, and the earliest expiry of the served
@@ -45,7 +46,8 @@ func judgeConfiguration(o *observation, now time.Time) ([]Fault, time.Time) {
 	faults := r.unreadableFaults(now)
 	if r.heard && r.object == nil {
 		faults = append(faults, Fault{ConfigurationMissing, r.String(), fmt.Sprintf(
-			"%s isn't there, so that the API server doesn't ask the webhook about muxes and channels: helm upgrade creates it again", r)})
+			"%s isn't there, so that the API server doesn't ask the webhook about muxes and channels: helm upgrade creates it "+
+				"again", r)})
 	}
 	var notAfter time.Time
 	entries := o.entries()
@@ -60,7 +62,8 @@ func judgeConfiguration(o *observation, now time.Time) ([]Fault, time.Time) {
 	return faults, notAfter
 }
 
-func judgeEntry(r *known, entry *admissionregistrationv1.ValidatingWebhook, place target, shook handshake, now time.Time) []Fault {
+func judgeEntry(r *known, entry *admissionregistrationv1.ValidatingWebhook, place target, shook handshake,
+	now time.Time) []Fault {
 	roots := x509.NewCertPool()
 	trusts := roots.AppendCertsFromPEM(entry.ClientConfig.CABundle)
 	if !trusts && place.service == "" && len(entry.ClientConfig.CABundle) == 0 {
@@ -68,17 +71,17 @@ func judgeEntry(r *known, entry *admissionregistrationv1.ValidatingWebhook, plac
 	}
 	var faults []Fault
 	if !trusts {
-		faults = append(faults, Fault{NoCABundle, r.String(), fmt.Sprintf("%s, webhook %s: clientConfig.caBundle has no certificate, "+
-			"so that no API server trusts the webhook: depending on certs.mode, cert-manager's cainjector, the leading reconciler, "+
-			"or the chart's value certs.provided.caBundle must provide it", r, entry.Name)})
+		faults = append(faults, Fault{NoCABundle, r.String(), fmt.Sprintf("%s, webhook %s: clientConfig.caBundle has no "+
+			"certificate, so that no API server trusts the webhook: depending on certs.mode, cert-manager's cainjector, the "+
+			"leading reconciler, or the chart's value certs.provided.caBundle must provide it", r, entry.Name)})
 	}
 	switch {
 	case place == target{}:
-		return append(faults, Fault{NotReachable, r.String(), fmt.Sprintf("%s, webhook %s: clientConfig names no Service or URL that an API "+
-			"server could call: helm upgrade corrects it", r, entry.Name)})
+		return append(faults, Fault{NotReachable, r.String(), fmt.Sprintf("%s, webhook %s: clientConfig names no Service "+
+			"or URL that an API server could call: helm upgrade corrects it", r, entry.Name)})
 	case shook.missing:
-		return append(faults, Fault{ServiceMissing, place.String(), fmt.Sprintf("%s isn't there, and %s tells the API server to call it: "+
-			"helm upgrade creates it again", place, r)})
+		return append(faults, Fault{ServiceMissing, place.String(), fmt.Sprintf("%s isn't there, and %s tells the API "+
+			"server to call it: helm upgrade creates it again", place, r)})
 	case shook.err != nil:
 		return append(faults, Fault{NotReachable, place.String(), fmt.Sprintf("%s doesn't answer with a certificate: %v; "+
 			"are the webhook's pods running and ready?", place, shook.err)})
@@ -94,22 +97,24 @@ func judgeServed(place target, roots *x509.CertPool, served []*x509.Certificate,
 	for _, cert := range served[1:] {
 		between.AddCert(cert)
 	}
-	_, err := leaf.Verify(x509.VerifyOptions{DNSName: place.name(), Roots: roots, Intermediates: between, CurrentTime: now})
+	_, err := leaf.Verify(x509.VerifyOptions{DNSName: place.name(), Roots: roots, Intermediates: between,
+		CurrentTime: now})
 	var invalid x509.CertificateInvalidError
 	const renew = "renew it, or repair what renews it; pods serve the new one without a restart"
 	end := leaf.NotAfter.UTC().Format(time.RFC3339)
 	switch {
 	case now.After(leaf.NotAfter):
-		return []Fault{{CertificateExpired, place.String(), fmt.Sprintf("%s serves a certificate that has expired at %s: %s", place, end, renew)}}
+		return []Fault{{CertificateExpired, place.String(),
+			fmt.Sprintf("%s serves a certificate that has expired at %s: %s", place, end, renew)}}
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return []Fault{{CertificateExpired, place.String(), fmt.Sprintf("%s serves a certificate that isn't valid yet, or one of its CAs "+
-			"has expired or isn't valid yet: %s", place, renew)}}
+		return []Fault{{CertificateExpired, place.String(), fmt.Sprintf("%s serves a certificate that isn't valid yet, or "+
+			"one of its CAs has expired or isn't valid yet: %s", place, renew)}}
 	case err != nil:
-		return []Fault{{NotTrusted, place.String(), fmt.Sprintf("%s serves a certificate that API servers refuse: %v; CA bundle and "+
-			"certificate must come from the same authority", place, err)}}
+		return []Fault{{NotTrusted, place.String(), fmt.Sprintf("%s serves a certificate that API servers refuse: %v; CA "+
+			"bundle and certificate must come from the same authority", place, err)}}
 	case certs.EndsSoon(leaf, now):
-		return []Fault{{ExpiresSoon, place.String(), fmt.Sprintf("%s serves a certificate that expires at %s, and wasn't renewed in "+
-			"time: %s", place, end, renew)}}
+		return []Fault{{ExpiresSoon, place.String(), fmt.Sprintf("%s serves a certificate that expires at %s, and wasn't "+
+			"renewed in time: %s", place, end, renew)}}
 	}
 	return nil
 }

@@ -45,9 +45,10 @@ func newScene(t *testing.T) *scene {
 	t.Helper()
 	served, bundle := chain(t, 20*time.Hour)
 	url := "https://localhost:443/validate"
-	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-		Name: "change", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle},
-	}}}
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "change", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle},
+		}}}
 	crt := &cmapi.Certificate{Status: cmapi.CertificateStatus{Conditions: []cmapi.CertificateCondition{
 		{Type: cmapi.CertificateConditionReady, Status: cmmeta.ConditionTrue},
 	}}}
@@ -69,16 +70,23 @@ func TestJudgeFindsFaults(t *testing.T) {
 	}{
 		"no fault":         {func(*scene) {}, nil, false},
 		"no configuration": {func(s *scene) { s.configuration.object = nil }, []Reason{ConfigurationMissing}, true},
-		"a configuration that was never readable":         {func(s *scene) { s.configuration = known{err: errors.New("no"), since: s.now} }, []Reason{Unreadable}, true},
-		"a configuration that is unreadable for a moment": {func(s *scene) { s.configuration.err, s.configuration.since = errors.New("no"), s.now }, nil, false},
-		"a configuration that is unreadable for long":     {func(s *scene) { s.configuration.err = errors.New("no") }, []Reason{Unreadable}, true},
-		"a bundle that isn't PEM":                         {func(s *scene) { s.entry.ClientConfig.CABundle = []byte("x") }, []Reason{NoCABundle}, true},
+		"a configuration that was never readable": {func(s *scene) {
+			s.configuration = known{err: errors.New("no"), since: s.now}
+		}, []Reason{Unreadable}, true},
+		"a configuration that is unreadable for a moment": {func(s *scene) {
+			s.configuration.err, s.configuration.since = errors.New("no"), s.now
+		}, nil, false},
+		"a configuration that is unreadable for long": {func(s *scene) { s.configuration.err = errors.New("no") },
+			[]Reason{Unreadable}, true},
+		"a bundle that isn't PEM": {func(s *scene) { s.entry.ClientConfig.CABundle = []byte("x") },
+			[]Reason{NoCABundle}, true},
 		"an empty bundle for a Service": {func(s *scene) {
 			s.entry.ClientConfig = admissionregistrationv1.WebhookClientConfig{
 				Service: &admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "hook"}}
 			s.handshakes[targetOf(&s.entry.ClientConfig)] = s.handshakes[s.place]
 		}, []Reason{NoCABundle}, true},
-		"another CA's bundle": {func(s *scene) { _, s.entry.ClientConfig.CABundle = chain(t, time.Hour) }, []Reason{NotTrusted}, true},
+		"another CA's bundle": {func(s *scene) { _, s.entry.ClientConfig.CABundle = chain(t, time.Hour) },
+			[]Reason{NotTrusted}, true},
 		"a certificate for another name": {func(s *scene) {
 			url := "https://elsewhere"
 			s.entry.ClientConfig.URL = &url
@@ -89,19 +97,33 @@ func TestJudgeFindsFaults(t *testing.T) {
 			s.entry.ClientConfig.URL = &url
 			s.handshakes[targetOf(&s.entry.ClientConfig)] = s.handshakes[s.place]
 		}, []Reason{NotReachable}, true},
-		"an expired certificate":              {func(s *scene) { s.now = s.now.Add(21 * time.Hour) }, []Reason{CertificateExpired}, true},
-		"a CA outside of its validity":        {func(s *scene) { s.now = s.now.Add(-3 * time.Hour) }, []Reason{CertificateExpired}, true},
-		"a certificate that expires soon":     {func(s *scene) { s.now = s.now.Add(19 * time.Hour) }, []Reason{ExpiresSoon}, false},
-		"no answer":                           {func(s *scene) { s.handshakes[s.place] = handshake{err: errors.New("refused")} }, []Reason{NotReachable}, true},
-		"no Service":                          {func(s *scene) { s.handshakes[s.place] = handshake{missing: true} }, []Reason{ServiceMissing}, true},
-		"no cert-manager":                     {func(s *scene) { s.certificates[0].known = known{err: absent, since: s.now} }, []Reason{CertManagerMissing}, false},
-		"no Certificate":                      {func(s *scene) { s.certificates[0].object = nil }, []Reason{CertificateMissing}, false},
-		"no Issuer":                           {func(s *scene) { s.certificates[0].issuerLost = true }, []Reason{IssuerMissing}, false},
-		"a Certificate without a condition":   {func(s *scene) { s.ready.Type = "Other" }, []Reason{CertificateNotReady}, false},
-		"a Certificate that isn't ready":      {func(s *scene) { s.ready.Status = cmmeta.ConditionFalse }, []Reason{CertificateNotReady}, false},
-		"no Secret of the Certificate":        {func(s *scene) { s.ready.Status, s.ready.Reason = cmmeta.ConditionFalse, "DoesNotExist" }, []Reason{SecretMissing}, false},
-		"no self-managed Secret":              {func(s *scene) { s.secret.object = nil }, []Reason{SecretMissing}, false},
-		"a certificate that can't be renewed": {func(s *scene) { s.kept = errors.New("forbidden") }, []Reason{NotKept}, false},
+		"an expired certificate": {func(s *scene) { s.now = s.now.Add(21 * time.Hour) },
+			[]Reason{CertificateExpired}, true},
+		"a CA outside of its validity": {func(s *scene) { s.now = s.now.Add(-3 * time.Hour) },
+			[]Reason{CertificateExpired}, true},
+		"a certificate that expires soon": {func(s *scene) { s.now = s.now.Add(19 * time.Hour) }, []Reason{ExpiresSoon},
+			false},
+		"no answer": {func(s *scene) {
+			s.handshakes[s.place] = handshake{err: errors.New("refused")}
+		}, []Reason{NotReachable}, true},
+		"no Service": {func(s *scene) { s.handshakes[s.place] = handshake{missing: true} },
+			[]Reason{ServiceMissing}, true},
+		"no cert-manager": {func(s *scene) { s.certificates[0].known = known{err: absent, since: s.now} },
+			[]Reason{CertManagerMissing}, false},
+		"no Certificate": {func(s *scene) { s.certificates[0].object = nil },
+			[]Reason{CertificateMissing}, false},
+		"no Issuer": {func(s *scene) { s.certificates[0].issuerLost = true },
+			[]Reason{IssuerMissing}, false},
+		"a Certificate without a condition": {func(s *scene) { s.ready.Type = "Other" }, []Reason{CertificateNotReady},
+			false},
+		"a Certificate that isn't ready": {func(s *scene) { s.ready.Status = cmmeta.ConditionFalse },
+			[]Reason{CertificateNotReady}, false},
+		"no Secret of the Certificate": {func(s *scene) {
+			s.ready.Status, s.ready.Reason = cmmeta.ConditionFalse, "DoesNotExist"
+		}, []Reason{SecretMissing}, false},
+		"no self-managed Secret": {func(s *scene) { s.secret.object = nil }, []Reason{SecretMissing}, false},
+		"a certificate that can't be renewed": {func(s *scene) { s.kept = errors.New("forbidden") }, []Reason{NotKept},
+			false},
 		"several faults in a fixed order": {func(s *scene) {
 			s.kept, s.secret.object, s.entry.ClientConfig.CABundle = errors.New("forbidden"), nil, []byte("x")
 		}, []Reason{NoCABundle, SecretMissing, NotKept}, true},

@@ -19,7 +19,8 @@ func faultDesc() *prometheus.Desc {
 
 func expiryDesc() *prometheus.Desc {
 	return prometheus.NewDesc("svc_lb_mux_webhook_certificate_expiry_timestamp_seconds",
-		"When the certificate that the webhook's Service serves expires, in seconds since 1970; 0 if none was seen.", nil, nil)
+		"When the certificate that the webhook's Service serves expires, in seconds since 1970; 0 if none was seen.", nil,
+		nil)
 }
 
 // Describe is for prometheus.Collector.

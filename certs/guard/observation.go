@@ -51,8 +51,8 @@ func (r *known) update(news follow.News, now time.Time) {
 
 func (r *known) String() string { return r.kind + " " + r.name }
 
-// certificate is the state of a cert-manager Certificate. issuerLost is true if its Issuer is missing. It is false if we
-// may not read the Issuer.
+// certificate is the state of a cert-manager Certificate. issuerLost is true if its Issuer is missing. It is false if
+// we may not read the Issuer.
 type certificate struct {
 	known
 	issuerLost bool

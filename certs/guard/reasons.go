@@ -4,9 +4,9 @@ package guard
 // /readyz.
 type Reason string
 
-// These take admission off guard: while such a fault lasts, API servers refuse changes of muxes and channels. Two reasons
-// are exceptions. With ConfigurationMissing, changes pass unchecked. With Unreadable, admission may work, but the guard
-// can't know.
+// These take admission off guard: while such a fault lasts, API servers refuse changes of muxes and channels. Two
+// reasons are exceptions. With ConfigurationMissing, changes pass unchecked. With Unreadable, admission may work, but
+// the guard can't know.
 const (
 	// ConfigurationMissing says that the ValidatingWebhookConfiguration is gone, so the API server calls no webhook.
 	ConfigurationMissing Reason = "ConfigurationMissing"
@@ -17,7 +17,8 @@ const (
 	// NotReachable says that the endpoint doesn't answer, that its answer carries no certificate, or that the
 	// configuration names no endpoint.
 	NotReachable Reason = "NotReachable"
-	// NotTrusted says that no CA of the bundle has signed the served certificate, or that the certificate is for other names.
+	// NotTrusted says that no CA of the bundle has signed the served certificate, or that the certificate is for other
+	// names.
 	NotTrusted Reason = "NotTrusted"
 	// CertificateExpired says that the served certificate, or the certificate of its CA, has expired or isn't valid yet.
 	CertificateExpired Reason = "CertificateExpired"

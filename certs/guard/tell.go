@@ -29,7 +29,8 @@ func (t *eventEmitter) emit(status Status, object runtime.Object) {
 		now[key] = true
 	}
 	if len(t.reported) > 0 && len(now) == 0 {
-		t.events.Event(object, corev1.EventTypeNormal, string(OnGuard), "API servers reach the webhook and trust its certificate")
+		t.events.Event(object, corev1.EventTypeNormal, string(OnGuard), "API servers reach the webhook and trust its "+
+			"certificate")
 	}
 	t.reported = now
 }
@@ -50,5 +51,6 @@ func (g *Guard) eventObject() runtime.Object {
 	if g.lastPlace.service != "" {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: g.lastPlace.namespace, Name: g.lastPlace.service}}
 	}
-	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: g.options.Configuration}}
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: g.options.Configuration}}
 }

@@ -41,7 +41,8 @@ func (k *Keeper) apply(ctx context.Context, seen seen, decision Decision) error 
 }
 
 // writeBundle writes only the CA bundles, and only if the configuration still has the observed resourceVersion.
-func (k *Keeper) writeBundle(ctx context.Context, configuration *admissionregistrationv1.ValidatingWebhookConfiguration, text []byte) error {
+func (k *Keeper) writeBundle(ctx context.Context, configuration *admissionregistrationv1.ValidatingWebhookConfiguration,
+	text []byte) error {
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
@@ -103,6 +104,7 @@ func setOwner(secret *corev1.Secret, configuration *admissionregistrationv1.Vali
 		return owner.Kind == kind && owner.Name == configuration.Name
 	})
 	secret.OwnerReferences = append(secret.OwnerReferences, metav1.OwnerReference{
-		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind, Name: configuration.Name, UID: configuration.UID,
+		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind, Name: configuration.Name,
+		UID: configuration.UID,
 	})
 }

@@ -97,8 +97,8 @@ func (s *sim) unconstrained() {
 	s.setSecret(data)
 }
 
-// TestAuthorityForOtherNamesIsReplaced gives the configuration another Service, for which the authority may not sign. The
-// next step must make a new authority.
+// TestAuthorityForOtherNamesIsReplaced gives the configuration another Service, for which the authority may not sign.
+// The next step must make a new authority.
 func TestAuthorityForOtherNamesIsReplaced(t *testing.T) {
 	s := settled(t)
 	w := s.world()

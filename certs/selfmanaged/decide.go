@@ -85,7 +85,8 @@ func (w World) usable() bool {
 }
 
 // startOver returns the next step to a new Secret. The new authority goes into the bundles before it signs a leaf. If
-// pods may serve a leaf of another authority, the new one signs only after it has been in the bundles for Policy.Settle.
+// pods may serve a leaf of another authority, the new one signs only after it has been in the bundles for
+// Policy.Settle.
 func (w World) startOver() Decision {
 	next := w.Pending
 	if w.Secret != nil && w.Secret.Next.canSign(w.Names, w.Now) {
@@ -132,7 +133,8 @@ func (w World) rotate(s State) Decision {
 	return Decision{}
 }
 
-// promotion returns when Next may sign: after Policy.Trusted, or after Policy.Settle if the signing authority expires soon.
+// promotion returns when Next may sign: after Policy.Trusted, or after Policy.Settle if the signing authority expires
+// soon.
 func (w World) promotion() time.Time {
 	since := w.trustedSince(w.Secret.Next.Cert)
 	if end := w.Secret.Signing.Cert.NotAfter; end.Before(since.Add(2 * w.Policy.Trusted)) {
@@ -189,7 +191,9 @@ func (w World) inOverlap() bool { return w.Now.Before(w.Secret.OldSince.Add(w.Po
 func (w World) oldWithUnknown() ([]*x509.Certificate, bool) {
 	s := w.Secret
 	known := appendValid(appendValid(nil, w.Now, s.Signing.Cert, s.Next.Cert), w.Now, s.Old...)
-	left := slices.DeleteFunc(w.inBundles(), func(cert *x509.Certificate) bool { return !isOurs(cert) || contains(known, cert) })
+	left := slices.DeleteFunc(w.inBundles(), func(cert *x509.Certificate) bool {
+		return !isOurs(cert) || contains(known, cert)
+	})
 	old := limitOld(appendValid(s.Old, w.Now, left...))
 	return old, slices.ContainsFunc(left, func(cert *x509.Certificate) bool { return contains(old, cert) })
 }
@@ -206,8 +210,8 @@ func (w World) allBundlesAre(want []byte) bool {
 	return !slices.ContainsFunc(w.Bundles, func(have []byte) bool { return !bytes.Equal(have, want) })
 }
 
-// trustedSince returns since when the authority has been in every bundle. For an authority that isn't in all bundles yet,
-// it returns the current time.
+// trustedSince returns since when the authority has been in every bundle. For an authority that isn't in all bundles
+// yet, it returns the current time.
 func (w World) trustedSince(cert *x509.Certificate) time.Time {
 	if at, known := w.Since[string(cert.Raw)]; known {
 		return at
@@ -218,7 +222,9 @@ func (w World) trustedSince(cert *x509.Certificate) time.Time {
 // limitOld returns at most maxOld authorities. It drops authorities of other tools before ours, and newer ones before
 // older ones: if there are too many, the newest have signed no certificate yet.
 func limitOld(certs []*x509.Certificate) []*x509.Certificate {
-	certs = slices.SortedStableFunc(slices.Values(byAge(certs)), func(a, b *x509.Certificate) int { return cmp.Compare(rank(a), rank(b)) })
+	certs = slices.SortedStableFunc(slices.Values(byAge(certs)), func(a, b *x509.Certificate) int {
+		return cmp.Compare(rank(a), rank(b))
+	})
 	return byAge(certs[:min(len(certs), maxOld)])
 }
 

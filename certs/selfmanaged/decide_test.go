@@ -16,8 +16,8 @@ const (
 	wroteSecret   = "the Secret was written"
 )
 
-// TestStories plays stories. Each story begins with a served and trusted certificate. It lists all steps that follow, and
-// the number of authorities that are trusted at the end.
+// TestStories plays stories. Each story begins with a served and trusted certificate. It lists all steps that follow,
+// and the number of authorities that are trusted at the end.
 func TestStories(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, story := range map[string]struct {
@@ -75,7 +75,8 @@ func TestStories(t *testing.T) {
 			writes: []string{madeAuthority, wroteBundle, wroteSecret}, trusted: 2,
 		},
 		"an authority without a key is replaced, and the leaf stays meanwhile": {
-			do: func(_ *testing.T, s *sim) { s.replace(caKeyKey, "rubbish") }, writes: []string{wroteSecret, wroteBundle}, trusted: 2,
+			do: func(_ *testing.T, s *sim) { s.replace(caKeyKey, "rubbish") }, writes: []string{wroteSecret, wroteBundle},
+			trusted: 2,
 		},
 		"a leaf with a wrong key is signed again": {
 			do: func(_ *testing.T, s *sim) { s.secret = withKey(s.secret, caKeyKey) }, writes: []string{wroteSecret}, trusted: 1,

@@ -115,8 +115,8 @@ func (k *Keeper) work(ctx context.Context) time.Duration {
 			return min(maxPause, max(retryDelay/20, again.Sub(k.options.Now())))
 		}
 	}
-	k.failed(fmt.Errorf("after %d writes another one is needed: does another controller write Secret %s, or the CA bundle of "+
-		"ValidatingWebhookConfiguration %s?", maxSteps, k.options.Secret, k.options.Configuration))
+	k.failed(fmt.Errorf("after %d writes another one is needed: does another controller write Secret %s, or the CA "+
+		"bundle of ValidatingWebhookConfiguration %s?", maxSteps, k.options.Secret, k.options.Configuration))
 	return maxPause
 }
 

@@ -38,8 +38,9 @@ func (s *slow) answer(ctx context.Context) error {
 func TestNothingRunsAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &slow{}
-		keeper := New(Options{Client: server, Configuration: "mux", Secret: types.NamespacedName{Namespace: "svc-mux", Name: "mux"},
-			Now: time.Now, Log: logr.Discard()})
+		keeper := New(Options{Client: server, Configuration: "mux",
+			Secret: types.NamespacedName{Namespace: "svc-mux", Name: "mux"},
+			Now:    time.Now, Log: logr.Discard()})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := keeper.Start(ctx); err != nil || server.asked.Load() < 3 {

@@ -28,10 +28,11 @@ func keysAndText(t *testing.T) map[string]keyAndText {
 	ecDER, err := x509.MarshalECPrivateKey(ec)
 	must(t, err)
 	return map[string]keyAndText{
-		"ECDSA, PKCS8":   {ec, pkcs8Of(ec)},
-		"ECDSA, PKCS1":   {ec, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: ecDER})},
-		"RSA, PKCS8":     {rsaKey, pkcs8Of(rsaKey)},
-		"RSA, PKCS1":     {rsaKey, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)})},
+		"ECDSA, PKCS8": {ec, pkcs8Of(ec)},
+		"ECDSA, PKCS1": {ec, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: ecDER})},
+		"RSA, PKCS8":   {rsaKey, pkcs8Of(rsaKey)},
+		"RSA, PKCS1": {rsaKey,
+			pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)})},
 		"Ed25519, PKCS8": {ed, pkcs8Of(ed)},
 	}
 }

@@ -23,7 +23,8 @@ type seen struct {
 func (k *Keeper) observe(ctx context.Context) (seen, error) {
 	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
 	if err := k.options.Client.Get(ctx, types.NamespacedName{Name: k.options.Configuration}, &configuration); err != nil {
-		return seen{}, fmt.Errorf("reading ValidatingWebhookConfiguration %s to keep its CA bundle: %w", k.options.Configuration, err)
+		return seen{},
+			fmt.Errorf("reading ValidatingWebhookConfiguration %s to keep its CA bundle: %w", k.options.Configuration, err)
 	}
 	names, err := namesOf(&configuration)
 	if err != nil {
@@ -58,8 +59,8 @@ func namesOf(configuration *admissionregistrationv1.ValidatingWebhookConfigurati
 			return []string{name, name + ".cluster.local"}, nil
 		}
 	}
-	return nil, fmt.Errorf("ValidatingWebhookConfiguration %s names no Service in any clientConfig: the certificate is made "+
-		"for a Service only", configuration.Name)
+	return nil, fmt.Errorf("ValidatingWebhookConfiguration %s names no Service in any clientConfig: the certificate is "+
+		"made for a Service only", configuration.Name)
 }
 
 // noteTrustedSince records since when each authority has been in every bundle.

@@ -24,7 +24,8 @@ type Policy struct {
 // DefaultPolicy is the policy for clusters. Tests use shorter times.
 func DefaultPolicy() Policy {
 	const day = 24 * time.Hour
-	return Policy{Authority: 365 * day, Leaf: 90 * day, Renew: 30 * day, Trusted: 10 * time.Minute, Settle: 10 * time.Second,
+	return Policy{Authority: 365 * day, Leaf: 90 * day, Renew: 30 * day, Trusted: 10 * time.Minute,
+		Settle:  10 * time.Second,
 		Overlap: time.Hour}
 }
 
@@ -34,16 +35,18 @@ func (p Policy) Check() error {
 	room := p.Authority / 3
 	var errs []error
 	if p.Leaf <= 0 || p.Leaf > p.Authority {
-		errs = append(errs, fmt.Errorf("a leaf's life of %s must be more than 0 and no more than the authority's %s", p.Leaf, p.Authority))
+		errs = append(errs, fmt.Errorf("a leaf's life of %s must be more than 0 and no more than the authority's %s", p.Leaf,
+			p.Authority))
 	}
-	// With a longer Renew, a leaf whose life is a little shorter, because its authority ends earlier, would be due at once.
+	// With a longer Renew, a leaf whose life is a little shorter, because its authority ends earlier, would be due at
+	// once.
 	if p.Renew <= 0 || p.Renew > p.Leaf/4*3 {
-		errs = append(errs, fmt.Errorf("a leaf is renewed %s before its end: that must be more than 0, and no more than three quarters "+
-			"of its life of %s", p.Renew, p.Leaf))
+		errs = append(errs, fmt.Errorf("a leaf is renewed %s before its end: that must be more than 0, and no more than "+
+			"three quarters of its life of %s", p.Renew, p.Leaf))
 	}
 	if p.Settle < 0 || p.Settle > p.Trusted || p.Overlap < 0 || p.Trusted+p.Overlap > room {
-		errs = append(errs, fmt.Errorf("settle %s must be at most trusted %s, and that and overlap %s together at most a third "+
-			"of the authority's life, %s", p.Settle, p.Trusted, p.Overlap, room))
+		errs = append(errs, fmt.Errorf("settle %s must be at most trusted %s, and that and overlap %s together at most a "+
+			"third of the authority's life, %s", p.Settle, p.Trusted, p.Overlap, room))
 	}
 	return errors.Join(errs...)
 }

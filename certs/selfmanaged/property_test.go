@@ -24,7 +24,8 @@ func TestServedLeavesAreTrusted(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"time passes": func(t *rapid.T) {
-				span := rapid.SampledFrom([]time.Duration{time.Second, 15 * time.Second, 5 * time.Minute, 20 * time.Minute, 6 * time.Hour})
+				span := rapid.SampledFrom([]time.Duration{time.Second, 15 * time.Second, 5 * time.Minute, 20 * time.Minute,
+					6 * time.Hour})
 				pass(span.Draw(t, "span"))
 			},
 			"days pass": func(t *rapid.T) {

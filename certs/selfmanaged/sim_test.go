@@ -49,7 +49,8 @@ func names() []string { return []string{"hook.ns.svc", "hook.ns.svc.cluster.loca
 func newSim(t fatal) *sim {
 	s := &sim{t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), owned: true, keeper: New(Options{})}
 	const day = 24 * time.Hour
-	s.policy = Policy{Authority: 6 * day, Leaf: 2 * day, Renew: day / 2, Trusted: 10 * time.Minute, Settle: 10 * time.Second,
+	s.policy = Policy{Authority: 6 * day, Leaf: 2 * day, Renew: day / 2, Trusted: 10 * time.Minute,
+		Settle:  10 * time.Second,
 		Overlap: time.Hour}
 	s.trusted = []trusted{{}}
 	return s

@@ -60,7 +60,8 @@ func (a Authority) canSign(names []string, now time.Time) bool {
 // constraints and may sign for any name: it stays until it is rotated.
 func permits(authority *x509.Certificate, names []string) bool {
 	permitted := authority.PermittedDNSDomains
-	return len(permitted) == 0 || !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(permitted, name) })
+	return len(permitted) == 0 ||
+		!slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(permitted, name) })
 }
 
 // valid says that the certificate hasn't expired. It ignores NotBefore: clocks differ, and a certificate that another

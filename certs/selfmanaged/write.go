@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// data returns the Secret's content for a state. A missing part has no entry, but the two entries that the Secret's type
-// requires are always there, empty if necessary.
+// data returns the Secret's content for a state. A missing part has no entry, but the two entries that the Secret's
+// type requires are always there, empty if necessary.
 func (s State) data() (map[string][]byte, error) {
 	data := map[string][]byte{}
 	for _, pair := range []struct {

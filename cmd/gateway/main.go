@@ -1,5 +1,5 @@
-// Command gateway runs a process of the gateways: the controller, which gives muxes addresses, or an agent, which carries these addresses
-// on one machine. The subcommand cleanup removes an agent's state from its machine.
+// Command gateway runs a process of the gateways: the controller, which gives muxes addresses, or an agent, which
+// carries these addresses on one machine. The subcommand cleanup removes an agent's state from its machine.
 package main
 
 import (

@@ -47,15 +47,18 @@ func TestRun(t *testing.T) {
 		args []string
 		want outcome
 	}{
-		"the version":             {[]string{"--version"}, outcome{Stdout: "gateway " + version.String() + "\n"}},
-		"help succeeds":           {[]string{"--help"}, outcome{Stderr: "Usage: gateway <command> [flags]"}},
-		"no command":              {nil, outcome{Code: 2, Stderr: "Usage: gateway <command> [flags]"}},
-		"an unknown command":      {[]string{"serve"}, outcome{Code: 2, Stderr: `gateway: unknown command "serve"`}},
-		"a command's version":     {[]string{"controller", "--version"}, outcome{Stdout: "gateway controller " + version.String() + "\n"}},
-		"a command without flags": {[]string{"controller"}, outcome{Code: 2, Stderr: "gateway controller: --pools is empty: name the file with the pools of addresses"}},
+		"the version":        {[]string{"--version"}, outcome{Stdout: "gateway " + version.String() + "\n"}},
+		"help succeeds":      {[]string{"--help"}, outcome{Stderr: "Usage: gateway <command> [flags]"}},
+		"no command":         {nil, outcome{Code: 2, Stderr: "Usage: gateway <command> [flags]"}},
+		"an unknown command": {[]string{"serve"}, outcome{Code: 2, Stderr: `gateway: unknown command "serve"`}},
+		"a command's version": {[]string{"controller", "--version"},
+			outcome{Stdout: "gateway controller " + version.String() + "\n"}},
+		"a command without flags": {[]string{"controller"}, outcome{Code: 2, Stderr: "gateway controller: --pools is " +
+			"empty: name the file with the pools of addresses"}},
 		"an address of another machine": {
 			[]string{"controller", "--pools=" + pools(t), "--kubeconfig=" + kubeconfig(t), "--probe-address=192.0.2.1:8081"},
-			outcome{Code: 1, Stderr: `gateway controller: --probe-address "192.0.2.1:8081": listen tcp 192.0.2.1:8081: bind: cannot assign requested address`},
+			outcome{
+				Code: 1, Stderr: `gateway controller: --probe-address "192.0.2.1:8081": listen tcp 192.0.2.1:8081: bind: cannot assign requested address`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

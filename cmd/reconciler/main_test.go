@@ -37,8 +37,8 @@ func TestRun(t *testing.T) {
 			want: outcome{Code: 2, Stderr: `reconciler: --log-level "loud": write debug, info, warn or error`},
 		},
 		"a missing API server address": {
-			want: outcome{Code: 2, Stderr: "reconciler: --kubeconfig (KUBECONFIG) is empty, and this process isn't in a pod of a cluster: " +
-				"name the file with the connection to the API server"},
+			want: outcome{Code: 2, Stderr: "reconciler: --kubeconfig (KUBECONFIG) is empty, and this process isn't in a pod " +
+				"of a cluster: name the file with the connection to the API server"},
 		},
 		"a missing kubeconfig": {
 			args: []string{"--kubeconfig=/not/there"},

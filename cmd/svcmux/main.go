@@ -1,6 +1,6 @@
-// Command svcmux is the command line of svc-lb-mux. Named kubectl-svcmux, it is a plugin: kubectl svcmux. It reads muxes and
-// channels from clusters and files, and prints what the packages of the webhook and the reconciler decide about them. Each
-// command is a package:
+// Command svcmux is the command line of svc-lb-mux. Named kubectl-svcmux, it is a plugin: kubectl svcmux. It reads
+// muxes and channels from clusters and files, and prints what the packages of the webhook and the reconciler decide
+// about them. Each command is a package:
 //
 //	cli/         what all commands share: streams, exit codes, colours, tables
 //	kube/        kubectl's flags, the client, its errors as sentences, completion

@@ -63,14 +63,16 @@ It only reads. Where a command proposes Services, it writes them as manifests fo
 	root.SetVersionTemplate(name + " {{.Version}}\n")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.AddCommand(changes.Command(env), doctor.Command(env), explain.Command(env), imports(env), ports.Command(env), snapshot.Command(env),
+	root.AddCommand(changes.Command(env), doctor.Command(env), explain.Command(env), imports(env), ports.Command(env),
+		snapshot.Command(env),
 		status.Command(env), survey.Command(env), top.Command(env), validate.Command(env), versions.Command(env))
 	strictCompletion(root, env)
 	strictHelp(root)
 	return root
 }
 
-// strictHelp makes help refuse a command that isn't there: cobra's own command prints the help of the root and succeeds.
+// strictHelp makes help refuse a command that isn't there: cobra's own command prints the help of the root and
+// succeeds.
 func strictHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, help := range root.Commands() {
@@ -87,7 +89,8 @@ func strictHelp(root *cobra.Command) {
 	}
 }
 
-// strictCompletion makes completion refuse a wrong shell as other groups refuse a wrong command: cobra's own command prints its help and succeeds.
+// strictCompletion makes completion refuse a wrong shell as other groups refuse a wrong command: cobra's own command
+// prints its help and succeeds.
 func strictCompletion(root *cobra.Command, env cli.Env) {
 	root.InitDefaultCompletionCmd()
 	for _, group := range root.Commands() {

@@ -45,8 +45,8 @@ type Config struct {
 	Name string
 	Pool string
 	Keys validation.Keys
-	// Source are the addresses that backends see with the return path node. Without any, backends see the address of the interface through
-	// which packets leave.
+	// Source are the addresses that backends see with the return path node. Without any, backends see the address of the
+	// interface through which packets leave.
 	Source          []netip.Addr
 	ReturnPath      want.ReturnPath
 	BackendNetworks []netip.Prefix
@@ -83,7 +83,8 @@ const (
 	livenessAfter = time.Minute
 )
 
-// GCPercent is GOGC of an agent's process. An agent rests most of the time, so it spends processor time to need less memory.
+// GCPercent is GOGC of an agent's process. An agent rests most of the time, so it spends processor time to need less
+// memory.
 const GCPercent = 50
 
 // Agent runs one gateway.
@@ -102,8 +103,8 @@ type Agent struct {
 	seatSet bool
 	guard   guard
 	saver   saver
-	// known are the mux addresses that this gateway has carried. On old kernels, which keep no marks, only known tells mux addresses from
-	// the machine's own.
+	// known are the mux addresses that this gateway has carried. On old kernels, which keep no marks, only known tells mux
+	// addresses from the machine's own.
 	known    map[netip.Addr]bool
 	faults   []lease.Refusal // of the machine's settings
 	failure  string          // of the last pass, for the whole machine
@@ -202,13 +203,14 @@ func (a *Agent) checkMachine() {
 	a.faults = faults
 }
 
-// IsAlive is false if the loop hangs. A transaction may take long: the kernel works on it, or on one of another process. A restart doesn't help
-// then: the kernel goes on, and the new agent starts the same work again. All agents of the pool would restart at once.
+// IsAlive is false if the loop hangs. A transaction may take long: the kernel works on it, or on one of another
+// process. A restart doesn't help then: the kernel goes on, and the new agent starts the same work again. All agents of
+// the pool would restart at once.
 func (a *Agent) IsAlive() bool {
 	last := a.lastLoop.Load()
 	return a.inKernel.Load() || last == 0 || time.Since(time.Unix(0, last)) < livenessAfter
 }
 
-// IsReady is true once a pass has brought the kernel's tables and the seats up to date, until a pass fails. Parts that the kernel refuses
-// don't count as a failure.
+// IsReady is true once a pass has brought the kernel's tables and the seats up to date, until a pass fails. Parts that
+// the kernel refuses don't count as a failure.
 func (a *Agent) IsReady() bool { return a.ready.Load() }

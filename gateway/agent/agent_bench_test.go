@@ -43,17 +43,22 @@ func manyPorts(b *testing.B, ports int) agent.News {
 	for i := range ports {
 		name, number, protocol := fmt.Sprint("p", i), int32(8080), corev1.ProtocolTCP
 		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: name, Port: int32(i + 1), Protocol: protocol})
-		n.Slices.Items = append(n.Slices.Items, want.ReadSlice(&discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
-			ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "s" + name, Labels: map[string]string{discoveryv1.LabelServiceName: "m"},
-				Annotations:     map[string]string{validation.DefaultPrefix + "/managed": "true", validation.DefaultPrefix + "/source-ranges": ""},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "m", UID: "m"}}},
-			Ports:     []discoveryv1.EndpointPort{{Name: &name, Port: &number, Protocol: &protocol}},
-			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}}, {Addresses: []string{"10.1.0.2"}}, {Addresses: []string{"10.1.0.3"}}}}))
+		n.Slices.Items = append(n.Slices.Items,
+			want.ReadSlice(&discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
+				ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "s" + name,
+					Labels: map[string]string{discoveryv1.LabelServiceName: "m"},
+					Annotations: map[string]string{validation.DefaultPrefix + "/managed": "true",
+						validation.DefaultPrefix + "/source-ranges": ""},
+					OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "m", UID: "m"}}},
+				Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &number, Protocol: &protocol}},
+				Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}}, {Addresses: []string{"10.1.0.2"}},
+					{Addresses: []string{"10.1.0.3"}}}}))
 	}
 	return n
 }
 
-// BenchmarkOneSliceChanges measures the time from the news of a changed slice to the kernel, on a mux with so many ports.
+// BenchmarkOneSliceChanges measures the time from the news of a changed slice to the kernel, on a mux with so many
+// ports.
 func BenchmarkOneSliceChanges(b *testing.B) {
 	for _, ports := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprint(ports, " ports"), func(b *testing.B) {
@@ -63,8 +68,11 @@ func BenchmarkOneSliceChanges(b *testing.B) {
 			}
 			news, board := manyPorts(b, ports), agent.NewBoard()
 			kernel := &noting{table.Open(nettest.New(b).FD), make(chan table.Applied, 16)}
-			a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board, Tables: kernel,
-				Seats: newFakeKernel(), State: keep.Directory(b.TempDir()), Addresses: func() ([]announce.Assigned, error) { return nil, nil }})
+			a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board,
+				Tables: kernel,
+				Seats:  newFakeKernel(), State: keep.Directory(b.TempDir()), Addresses: func() ([]announce.Assigned, error) {
+					return nil, nil
+				}})
 			ctx, cancel := context.WithCancel(b.Context())
 			done := make(chan struct{})
 			go func() { defer close(done); _ = a.Run(ctx) }()

@@ -33,8 +33,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// An agent of a test is a process of its own, so that it can be killed. It is the test binary with childSettings in its environment. It
-// reads news from standard input and writes its reports to standard output, one JSON object a line.
+// An agent of a test is a process of its own, so that it can be killed. It is the test binary with childSettings in its
+// environment. It reads news from standard input and writes its reports to standard output, one JSON object a line.
 const childSettings = "GATEWAY_AGENT_OF_A_TEST"
 
 func TestMain(m *testing.M) {
@@ -68,10 +68,12 @@ func (c *childConfig) seats(known []netip.Addr, log *zap.SugaredLogger) interfac
 } {
 	group, taken := cmp.Or(c.Group, "lb/p"), agent.ResumeFlows(log)
 	if c.Mode == keepalived.Mode {
-		return keepalived.New(keepalived.Options{Config: c.Keepalived + "/svc-lb-mux.conf", PID: c.Keepalived + "/pid", Interface: "front",
-			Unicast: c.Unicast, Group: group, Taken: taken, Log: log})
+		return keepalived.New(keepalived.Options{Config: c.Keepalived + "/svc-lb-mux.conf", PID: c.Keepalived + "/pid",
+			Interface: "front",
+			Unicast:   c.Unicast, Group: group, Taken: taken, Log: log})
 	}
-	return announce.New(announce.Options{Interface: "front", Mode: c.Mode, Unicast: c.Unicast, Group: group, Known: known, Taken: taken, Log: log})
+	return announce.New(announce.Options{Interface: "front", Mode: c.Mode, Unicast: c.Unicast, Group: group, Known: known,
+		Taken: taken, Log: log})
 }
 
 // newsText is news in JSON.
@@ -136,12 +138,15 @@ func runChild(text string) {
 	seats := c.seats(known, log)
 	out := json.NewEncoder(os.Stdout)
 	a := agent.New(agent.Config{Name: c.Name, Pool: "p", Keys: language.Keys(), Source: c.Source, ReturnPath: c.ReturnPath,
-		News: board, Tables: table.Open(0), Seats: seats, State: keep.Directory(c.State), DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) }, Before: before, Addresses: seats.Addresses, Log: log,
+		News: board, Tables: table.Open(0), Seats: seats, State: keep.Directory(c.State),
+		DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) }, Before: before,
+		Addresses: seats.Addresses, Log: log,
 		Report: func(r *lease.Report) { _ = out.Encode(r) }})
 	if c.Checks {
-		machine := &agent.Machine{Proc: "/proc", Interface: "front", ReturnPath: c.ReturnPath, Addresses: func() []netip.Addr {
-			return []netip.Addr{netip.MustParseAddr("fd09:1::1")}
-		}, Blocked: func() ([]agent.BlockedChain, error) { return agent.BlockedChains(0) }}
+		machine := &agent.Machine{Proc: "/proc", Interface: "front", ReturnPath: c.ReturnPath,
+			Addresses: func() []netip.Addr {
+				return []netip.Addr{netip.MustParseAddr("fd09:1::1")}
+			}, Blocked: func() ([]agent.BlockedChain, error) { return agent.BlockedChains(0) }}
 		a.Check = machine.Check
 	}
 	var all sync.WaitGroup

@@ -47,7 +47,8 @@ func TestSeatMovesWhenItsHolderDiesAndReturnsWhenItHeals(t *testing.T) {
 			s.front.Run("ip", "link", "set", "to-a", "down")
 			taken := eventually(t, "gateway b holds the seat", func() bool { return holds(s.b) })
 			s.awaitAnswers()
-			t.Logf("%s: the agent was killed and its link cut: address taken after %s, all four services answered after %s", name,
+			t.Logf("%s: the agent was killed and its link cut: address taken after %s, all four services answered after %s",
+				name,
 				taken.Round(time.Millisecond), time.Since(dead).Round(time.Millisecond))
 			eventually(t, "the dead gateway's kernel gave the addresses up", func() bool { return isFree(s.a) })
 			if len(b.reported().Holds) != 1 {
@@ -67,7 +68,8 @@ func TestSeatMovesWhenItsHolderDiesAndReturnsWhenItHeals(t *testing.T) {
 	}
 }
 
-// Gateway a's firewall doesn't know a third gateway yet. Each advert to that one fails, and the adverts to gateway b don't.
+// Gateway a's firewall doesn't know a third gateway yet. Each advert to that one fails, and the adverts to gateway b
+// don't.
 func TestPeerBehindAFirewallDoesNotCostTheSeat(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
@@ -75,11 +77,15 @@ func TestPeerBehindAFirewallDoesNotCostTheSeat(t *testing.T) {
 	a, b := s.pair(func(c *childConfig) { c.Unicast = true })
 	n := news("a", "b", "c")
 	n.Claims.ResourceVersion = "2"
-	n.Claims.Data[claims.Key] = strings.Replace(n.Claims.Data[claims.Key], `"gateways":[`, `"gateways":[{"name":"c","addresses":["10.9.1.9"]},`, 1)
+	n.Claims.Data[claims.Key] = strings.Replace(n.Claims.Data[claims.Key], `"gateways":[`,
+		`"gateways":[{"name":"c","addresses":["10.9.1.9"]},`, 1)
 	a.post(n)
 	b.post(n)
-	eventually(t, "gateway a reports the peer", func() bool { return strings.Contains(fmt.Sprint(a.reported().Faults), "10.9.1.9") })
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // five adverts, and a refresh
+	eventually(t, "gateway a reports the peer", func() bool {
+		return strings.Contains(fmt.Sprint(a.reported().Faults), "10.9.1.9")
+	})
+	// five adverts, and a refresh
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if isFree(s.a) {
 			t.Fatal("gateway a gave up the seat")
 		}
@@ -91,7 +97,8 @@ func TestAfterAPartitionOneGatewayHoldsTheSeat(t *testing.T) {
 	s := newSegment(t)
 	s.pair(nil)
 	// The bridge doesn't pass the packets of gateway b on. Its link stays up, so gateway b sees no fault.
-	s.front.Run("nft", "table bridge cut { chain c { type filter hook forward priority 0; iifname to-b drop; oifname to-b drop; }; }")
+	s.front.Run("nft", "table bridge cut { chain c { type filter hook forward priority 0; iifname to-b drop; oifname "+
+		"to-b drop; }; }")
 	eventually(t, "both gateways hold the seat", func() bool { return holds(s.a) && holds(s.b) })
 	s.awaitAnswers()
 	s.front.Run("nft", "delete", "table", "bridge", "cut")
@@ -137,8 +144,9 @@ func listed(n *nettest.Namespace) string {
 	return n.Run("sh", "-c", "for f in ip ip6; do nft --stateless list table $f svc-lb-mux; done")
 }
 
-// With the return path routed, any gateway goes on with a connection that another one began: both choose the same backend, and both
-// show it the same source address. Each round kills gateway a, then takes a backend away, and then lets gateway a come back.
+// With the return path routed, any gateway goes on with a connection that another one began: both choose the same
+// backend, and both show it the same source address. Each round kills gateway a, then takes a backend away, and then
+// lets gateway a come back.
 func TestConnectionsLiveOnAfterFailovers(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
@@ -157,7 +165,8 @@ func TestConnectionsLiveOnAfterFailovers(t *testing.T) {
 		outage := s.failOver(a)
 		outages = append(outages, outage)
 		alive := stillAlive(talks)
-		t.Logf("round %d: no answer for %s; %d of %d connections lived on", round+1, outage.Round(time.Millisecond), len(alive), len(talks))
+		t.Logf("round %d: no answer for %s; %d of %d connections lived on", round+1, outage.Round(time.Millisecond),
+			len(alive), len(talks))
 		if len(alive) != len(talks) {
 			t.Errorf("round %d: %d connections broke", round+1, len(talks)-len(alive))
 		}
@@ -165,17 +174,20 @@ func TestConnectionsLiveOnAfterFailovers(t *testing.T) {
 		alive = stillAlive(alive)
 		a = s.comeBack(routed, echoes("11"))
 		after := stillAlive(alive)
-		t.Logf("round %d: a backend went, and %d connections are left; gateway a came back, and %d of them live on", round+1, len(alive), len(after))
+		t.Logf("round %d: a backend went, and %d connections are left; gateway a came back, and %d of them live on", round+1,
+			len(alive), len(after))
 		if len(after) != len(alive) {
 			t.Errorf("round %d: %d connections to a backend that stayed broke", round+1, len(alive)-len(after))
 		}
 	}
 	slices.Sort(outages)
-	t.Logf("%d failovers: no answer for %s in the median, %s at most", len(outages), outages[len(outages)/2].Round(time.Millisecond),
+	t.Logf("%d failovers: no answer for %s in the median, %s at most", len(outages),
+		outages[len(outages)/2].Round(time.Millisecond),
 		outages[len(outages)-1].Round(time.Millisecond))
 }
 
-// route sends packets to the mux's addresses from the backends to a gateway. In a real network, a routing protocol does this.
+// route sends packets to the mux's addresses from the backends to a gateway. In a real network, a routing protocol does
+// this.
 func (s *segment) route(number string) {
 	s.backends.Run("ip", "route", "replace", "10.9.1.100/32", "via", "10.9.2."+number)
 	s.backends.Run("ip", "-6", "route", "replace", "fd09:1::100/128", "via", "fd09:2::"+number)
@@ -230,7 +242,8 @@ func stillAlive(talks []func() bool) (alive []func() bool) {
 	return alive
 }
 
-// failOver kills the agent of gateway a, cuts its machine off, and returns for how long datagrams to the mux got no answer.
+// failOver kills the agent of gateway a, cuts its machine off, and returns for how long datagrams to the mux got no
+// answer.
 func (s *segment) failOver(a *child) time.Duration {
 	s.t.Helper()
 	killed := time.Now()

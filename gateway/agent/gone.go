@@ -12,7 +12,8 @@ import (
 // mostGone is how many gone backends the agent remembers at most while their flows can't be ended.
 const mostGone = 10_000
 
-// dropFlows ends UDP flows to backends that the tables had before and don't have now. After a failure, the next pass tries again.
+// dropFlows ends UDP flows to backends that the tables had before and don't have now. After a failure, the next pass
+// tries again.
 func (a *Agent) dropFlows(had *want.Tables) {
 	if a.DropFlows == nil || a.applied == nil {
 		return
@@ -59,8 +60,8 @@ func goneBackends(had, has *want.Tables) []flows.Gone {
 	return gone
 }
 
-// backendSets are the backends of UDP services. It makes the set of a service when it is asked for a backend of that service: a service
-// may have thousands.
+// backendSets are the backends of UDP services. It makes the set of a service when it is asked for a backend of that
+// service: a service may have thousands.
 type backendSets struct {
 	tables *want.Tables
 	sets   map[unit]map[want.Backend]bool

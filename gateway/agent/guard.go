@@ -4,12 +4,12 @@ import (
 	"time"
 )
 
-// guard notices foreign transactions in nftables. The kernel numbers all transactions of a network namespace one by one. If the number has
-// changed since our own last transaction, another process changed something: maybe our tables.
+// guard notices foreign transactions in nftables. The kernel numbers all transactions of a network namespace one by
+// one. If the number has changed since our own last transaction, another process changed something: maybe our tables.
 //
-// The guard finds a flushed ruleset, a missing chain or set, and a changed rule at once, with a few messages. To find missing elements, the
-// next pass reads all elements. For thousands of ports that takes a tenth of a second, and kube-proxy may write each second. So these
-// passes may take an eighth of the time at most.
+// The guard finds a flushed ruleset, a missing chain or set, and a changed rule at once, with a few messages. To find
+// missing elements, the next pass reads all elements. For thousands of ports that takes a tenth of a second, and
+// kube-proxy may write each second. So these passes may take an eighth of the time at most.
 type guard struct {
 	number uint32
 	known  bool
@@ -24,7 +24,8 @@ const (
 	retryFailed  = 2 * time.Second
 )
 
-// after notes the kernel's number after an Apply. From the time that Apply took, it sets when all elements may be compared next.
+// after notes the kernel's number after an Apply. From the time that Apply took, it sets when all elements may be
+// compared next.
 func (g *guard) after(tables Tables, wrote bool, took time.Duration) {
 	expected := g.number
 	if wrote {
@@ -52,7 +53,8 @@ func (g *guard) mayRetry() bool {
 	return true
 }
 
-// disturbed is true if the kernel's tables must be compared with the wanted ones, because another process may have changed them.
+// disturbed is true if the kernel's tables must be compared with the wanted ones, because another process may have
+// changed them.
 func (a *Agent) disturbed() bool {
 	g := &a.guard
 	if a.applied == nil {

@@ -16,7 +16,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// routed takes the place of the announcer: routes lead to the seats' addresses. Sockets of the real announcer would stop the test's clock.
+// routed takes the place of the announcer: routes lead to the seats' addresses. Sockets of the real announcer would
+// stop the test's clock.
 type routed struct {
 	mu    sync.Mutex
 	holds []uint8
@@ -46,8 +47,8 @@ func (r *routed) Status() announce.Status {
 
 func (*routed) Changed() <-chan struct{} { return nil }
 
-// An agent works for an hour of its clock without an API server. It restarts every ten minutes, twice with an empty ruleset, as after a
-// restart of the machine. Tables and packets are real: only the clock is the test's.
+// An agent works for an hour of its clock without an API server. It restarts every ten minutes, twice with an empty
+// ruleset, as after a restart of the machine. Tables and packets are real: only the clock is the test's.
 func TestAnHourWithoutAnAPIServerChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
@@ -68,8 +69,9 @@ func TestAnHourWithoutAnAPIServerChangesNothing(t *testing.T) {
 		if first != nil {
 			board.Post(first.news())
 		}
-		a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), Source: config.Source, ReturnPath: config.ReturnPath,
-			News: board, Tables: table.Open(s.a.FD), Seats: seats, State: keep.Directory(config.State), Before: before,
+		a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), Source: config.Source,
+			ReturnPath: config.ReturnPath,
+			News:       board, Tables: table.Open(s.a.FD), Seats: seats, State: keep.Directory(config.State), Before: before,
 			Addresses: func() ([]announce.Assigned, error) { return nil, nil }, Report: func(*lease.Report) {}})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})

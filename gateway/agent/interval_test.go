@@ -109,7 +109,8 @@ const late = 1500 * time.Millisecond
 func (r *ruler) pass(t *testing.T, interval time.Duration) claims.Adverts {
 	t.Helper()
 	w := &decide.World{IsLive: true, Now: time.Now()}
-	w.Pool = config.Pool{Name: "p", RouterIDs: []uint8{7}, Announce: config.AnnounceVRRP, AdvertInterval: interval, Grace: time.Hour}
+	w.Pool = config.Pool{Name: "p", RouterIDs: []uint8{7}, Announce: config.AnnounceVRRP, AdvertInterval: interval,
+		Grace: time.Hour}
 	w.Stored.Claims, w.Stored.Version = &r.claims, lease.Version{UID: "claims", ResourceVersion: fmt.Sprint(r.version)}
 	for _, k := range []*child{r.first, r.second} {
 		g := lease.Gateway{Name: k.name, Facts: &lease.Facts{Capacity: 1}, Report: k.reported()}

@@ -70,7 +70,8 @@ func (s *segment) withKeepalived(t *testing.T, name string) (func(*childConfig),
 	}, d
 }
 
-// TestKeepalivedAndTheBuiltInRoutersShareSeats has gateway b on Debian's keepalived, as a backup and as the preferred one.
+// TestKeepalivedAndTheBuiltInRoutersShareSeats has gateway b on Debian's keepalived, as a backup and as the preferred
+// one.
 func TestKeepalivedAndTheBuiltInRoutersShareSeats(t *testing.T) {
 	for name, unicast := range map[string]bool{"multicast": false, "unicast": true} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +84,9 @@ func TestKeepalivedAndTheBuiltInRoutersShareSeats(t *testing.T) {
 
 			a.end(syscall.SIGKILL)
 			s.front.Run("ip", "link", "set", "to-a", "down")
-			eventually(t, "keepalived of gateway b holds the seat", func() bool { return holds(s.b) && slices.Equal(b.reported().Holds, []uint8{7}) })
+			eventually(t, "keepalived of gateway b holds the seat", func() bool {
+				return holds(s.b) && slices.Equal(b.reported().Holds, []uint8{7})
+			})
 			s.awaitAnswers()
 			s.front.Run("ip", "link", "set", "to-a", "up")
 			config := s.config("a")
@@ -95,7 +98,9 @@ func TestKeepalivedAndTheBuiltInRoutersShareSeats(t *testing.T) {
 
 			a.post(news("b", "a"))
 			b.post(news("b", "a"))
-			eventually(t, "gateway b, now the preferred one, alone holds the seat", func() bool { return holds(s.b) && isFree(s.a) })
+			eventually(t, "gateway b, now the preferred one, alone holds the seat", func() bool {
+				return holds(s.b) && isFree(s.a)
+			})
 			s.awaitAnswers()
 			if faults := slices.Concat(a.reported().Faults, b.reported().Faults); len(faults) > 0 {
 				t.Errorf("faults are reported: %v", faults)
@@ -132,7 +137,8 @@ func TestReloadsOfKeepalivedLoseNoAddress(t *testing.T) {
 		t.Fatalf("the watch saw nothing: %v %s", err, text)
 	}
 	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, "Deleted") && (strings.Contains(line, "10.9.1.100") || strings.Contains(line, "fd09:1::100")) {
+		if strings.Contains(line, "Deleted") &&
+			(strings.Contains(line, "10.9.1.100") || strings.Contains(line, "fd09:1::100")) {
 			t.Errorf("an address went: %s", line)
 		}
 	}
@@ -163,13 +169,18 @@ func TestWithoutKeepalivedTheFaultNamesTheWayOut(t *testing.T) {
 	awaitFault(t, a, keepalived.NotFollowing, "included in keepalived.conf")
 	deaf.kill()
 	runKeepalived(t, s.a, config.Keepalived, include(config.Keepalived))
-	eventually(t, "keepalived holds the seat of which it read at its start", func() bool { return holds(s.a) && len(a.reported().Faults) == 0 })
+	eventually(t, "keepalived holds the seat of which it read at its start", func() bool {
+		return holds(s.a) && len(a.reported().Faults) == 0
+	})
 }
 
 func awaitFault(t *testing.T, k *child, reason, words string) {
 	t.Helper()
 	eventually(t, "the fault "+reason+" is reported", func() bool {
 		r := k.reported()
-		return r != nil && slices.ContainsFunc(r.Faults, func(f lease.Refusal) bool { return f.Reason == reason && strings.Contains(f.Message, words) })
+		return r != nil &&
+			slices.ContainsFunc(r.Faults, func(f lease.Refusal) bool {
+				return f.Reason == reason && strings.Contains(f.Message, words)
+			})
 	})
 }

@@ -39,7 +39,9 @@ func TestWhatOthersFlushIsRestored(t *testing.T) {
 		{"ip", "address", "flush", "dev", "front", "to", "10.9.1.100/32"},
 	} {
 		s.a.Run(mischief...)
-		took := eventually(t, "the tables and addresses are as before", func() bool { return holds(s.a) && maybeListed(s.a) == before })
+		took := eventually(t, "the tables and addresses are as before", func() bool {
+			return holds(s.a) && maybeListed(s.a) == before
+		})
 		t.Logf("%s: restored after %s", strings.Join(mischief, " "), took.Round(time.Millisecond))
 		s.awaitAnswers()
 	}
@@ -56,8 +58,8 @@ func TestFlushAmongForeignTransactionsIsRestored(t *testing.T) {
 	s := newSegment(t)
 	s.alone(s.config("a"))
 	before := listed(s.a)
-	s.a.Run("sh", "-c", "nft add table ip foreign; for i in 1 2 3 4 5; do nft add chain ip foreign c$i; sleep 0.1; done; nft flush set ip svc-lb-mux "+
-		"addresses; nft add chain ip foreign d")
+	s.a.Run("sh", "-c", "nft add table ip foreign; for i in 1 2 3 4 5; do nft add chain ip foreign c$i; sleep 0.1; "+
+		"done; nft flush set ip svc-lb-mux addresses; nft add chain ip foreign d")
 	eventually(t, "the tables are as before", func() bool { return maybeListed(s.a) == before })
 }
 
@@ -164,7 +166,8 @@ func TestNothingElseAnswersOnAHeldAddress(t *testing.T) {
 	s := newSegment(t)
 	s.a.Serve(22)
 	s.a.Run("nft", "table inet kube-proxy { chain nodeports { type nat hook prerouting priority -100; "+
-		"tcp dport 30080 meta nfproto ipv4 dnat ip to 10.9.2.11:8080; tcp dport 30080 meta nfproto ipv6 dnat ip6 to [fd09:2::11]:8080; }; }")
+		"tcp dport 30080 meta nfproto ipv4 dnat ip to 10.9.2.11:8080; tcp dport 30080 meta nfproto ipv6 dnat ip6 to "+
+		"[fd09:2::11]:8080; }; }")
 	s.backends.Run("ip", "route", "add", "10.9.1.0/24", "via", "10.9.2.1")
 	s.backends.Run("ip", "-6", "route", "add", "fd09:1::/64", "via", "fd09:2::1")
 	s.alone(s.config("a"))
@@ -202,7 +205,8 @@ func TestAddressOfTheMachineIsNotCarried(t *testing.T) {
 	}
 }
 
-// If the agent didn't end the flow, a UDP client that goes on sending from one port would never leave a backend that is gone.
+// If the agent didn't end the flow, a UDP client that goes on sending from one port would never leave a backend that is
+// gone.
 func TestUDPFlowsLeaveABackendThatIsGone(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
@@ -216,7 +220,9 @@ func TestUDPFlowsLeaveABackendThatIsGone(t *testing.T) {
 		rest := news("a")
 		for i := range rest.Slices {
 			endpoints := rest.Slices[i].Endpoints
-			rest.Slices[i].Endpoints = slices.DeleteFunc(endpoints, func(e discoveryv1.Endpoint) bool { return strings.Contains(first, e.Addresses[0]) })
+			rest.Slices[i].Endpoints = slices.DeleteFunc(endpoints, func(e discoveryv1.Endpoint) bool {
+				return strings.Contains(first, e.Addresses[0])
+			})
 		}
 		a.post(rest)
 		eventually(t, "the flow has the other backend", func() bool { next := talk(); return next != "" && next != first })

@@ -17,11 +17,13 @@ import (
 	"nowake.ai/svc-lb-mux/test/long"
 )
 
-// writes are the system calls that change the kernel's tables and addresses, or the state on disk. Some calls only ask the kernel.
+// writes are the system calls that change the kernel's tables and addresses, or the state on disk. Some calls only ask
+// the kernel.
 const writes = "sendto,sendmsg,renameat,fsync"
 
-// TestAgentIsKilledAfterEachWrite has strace kill the agent as it begins its nth write, in a start or a change. A new agent must finish the
-// work: the tables become those of an agent that nobody killed. Meanwhile, the machine's own services must not answer on the mux's address.
+// TestAgentIsKilledAfterEachWrite has strace kill the agent as it begins its nth write, in a start or a change. A new
+// agent must finish the work: the tables become those of an agent that nobody killed. Meanwhile, the machine's own
+// services must not answer on the mux's address.
 func TestAgentIsKilledAfterEachWrite(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("strace"); err != nil {
@@ -78,7 +80,8 @@ func TestAgentIsKilledAfterEachWrite(t *testing.T) {
 	}
 }
 
-// dispatching matches the chains for a number of backends. A chain that isn't needed any more stays, so the test leaves them out.
+// dispatching matches the chains for a number of backends. A chain that isn't needed any more stays, so the test leaves
+// them out.
 var dispatching = regexp.MustCompile(`(?s)\n\tchain n\d+ \{.*?\n\t\}\n`)
 
 func (s *segment) tables() string { return dispatching.ReplaceAllString(maybeListed(s.a), "") }
@@ -104,7 +107,8 @@ func (s *segment) forget(state string) {
 	}
 }
 
-// killedAt runs an agent that ends as one of its threads begins its nth write, and returns how many writes were made in all.
+// killedAt runs an agent that ends as one of its threads begins its nth write, and returns how many writes were made in
+// all.
 func (s *segment) killedAt(c childConfig, n int, news ...*newsText) int {
 	s.t.Helper()
 	log := filepath.Join(s.t.TempDir(), "writes")

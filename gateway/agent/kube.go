@@ -40,8 +40,9 @@ type Watched struct {
 
 // KubeSource has news from an API server. While the API server is away, the last news stays.
 //
-// It keeps the muxes of all pools, and the slices that a mux of its own pool owns. Of other objects it keeps the name, and their changes
-// cause no pass: everybody who may write Services or EndpointSlices in a namespace of muxes can write thousands.
+// It keeps the muxes of all pools, and the slices that a mux of its own pool owns. Of other objects it keeps the name,
+// and their changes cause no pass: everybody who may write Services or EndpointSlices in a namespace of muxes can write
+// thousands.
 type KubeSource struct {
 	Watched
 	log            *zap.SugaredLogger
@@ -67,7 +68,8 @@ const longestPause = 3 * time.Minute
 
 // NewKubeSource returns a source. Run starts its watches, which ask for no more objects than the agent needs.
 func NewKubeSource(client kubernetes.Interface, w Watched, log *zap.SugaredLogger) (*KubeSource, error) {
-	k := &KubeSource{Watched: w, log: log, client: client, changed: make(chan struct{}, 1), muxes: map[types.NamespacedName]*corev1.Service{}}
+	k := &KubeSource{Watched: w, log: log, client: client, changed: make(chan struct{}, 1),
+		muxes: map[types.NamespacedName]*corev1.Service{}}
 	namespaces := w.MuxNamespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -92,13 +94,17 @@ func NewKubeSource(client kubernetes.Interface, w Watched, log *zap.SugaredLogge
 	return k, err
 }
 
-func informer(client rest.Interface, resource, namespace string, kind runtime.Object, narrow func(*metav1.ListOptions)) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformer(cache.NewFilteredListWatchFromClient(client, resource, namespace, narrow), kind, 0, cache.Indexers{})
+func informer(client rest.Interface, resource, namespace string, kind runtime.Object,
+	narrow func(*metav1.ListOptions)) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(cache.NewFilteredListWatchFromClient(client, resource, namespace, narrow), kind, 0,
+		cache.Indexers{})
 }
 
-// prepare gives an informer its functions: what to keep of an object, and what to do when an object changes. change gets nil for an object that
-// isn't there, and returns true if the news changed. The returned function is true once change has seen the first list.
-func (k *KubeSource) prepare(i cache.SharedIndexInformer, keep cache.TransformFunc, change func(old, now metav1.Object) bool) (func() bool, error) {
+// prepare gives an informer its functions: what to keep of an object, and what to do when an object changes. change
+// gets nil for an object that isn't there, and returns true if the news changed. The returned function is true once
+// change has seen the first list.
+func (k *KubeSource) prepare(i cache.SharedIndexInformer, keep cache.TransformFunc,
+	change func(old, now metav1.Object) bool) (func() bool, error) {
 	onError := func(_ context.Context, _ *cache.Reflector, err error) { k.fault(err, time.Now()) }
 	if err := errors.Join(i.SetTransform(keep), i.SetWatchErrorHandlerWithContext(onError)); err != nil {
 		return nil, fmt.Errorf("prepare a watch: %w", err)
@@ -108,7 +114,8 @@ func (k *KubeSource) prepare(i cache.SharedIndexInformer, keep cache.TransformFu
 			wake(k.changed)
 		}
 	}
-	handled, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(now any) { tell(nil, now) }, UpdateFunc: tell,
+	handled, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(now any) { tell(nil, now) },
+		UpdateFunc: tell,
 		DeleteFunc: func(old any) { tell(old, nil) }})
 	if err != nil {
 		return nil, fmt.Errorf("prepare a watch: %w", err)
@@ -135,11 +142,13 @@ func trim(object any) (any, error) {
 
 // nameOf returns an object without anything but its name and version.
 func nameOf(o metav1.Object) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(),
+		UID:             o.GetUID(),
 		ResourceVersion: o.GetResourceVersion()}}
 }
 
-// trimMux keeps what is used of a mux of this pool, the addresses of a mux of another pool, and the name of other Services.
+// trimMux keeps what is used of a mux of this pool, the addresses of a mux of another pool, and the name of other
+// Services.
 func (k *KubeSource) trimMux(object any) (any, error) {
 	svc, is := object.(*corev1.Service)
 	if !is {
@@ -159,7 +168,8 @@ func (k *KubeSource) trimMux(object any) (any, error) {
 		}
 	}
 	for _, ingress := range svc.Status.LoadBalancer.Ingress {
-		kept.Status.LoadBalancer.Ingress = append(kept.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: ingress.IP})
+		kept.Status.LoadBalancer.Ingress = append(kept.Status.LoadBalancer.Ingress,
+			corev1.LoadBalancerIngress{IP: ingress.IP})
 	}
 	return kept, nil
 }
@@ -192,7 +202,8 @@ func keyOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// fault logs an error once in an outage. A failed watch asks again soon: so the same error after longestPause belongs to another outage.
+// fault logs an error once in an outage. A failed watch asks again soon: so the same error after longestPause belongs
+// to another outage.
 func (k *KubeSource) fault(err error, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -266,7 +277,8 @@ func sorted[T metav1.Object](all iter.Seq[T]) []T {
 func (k *KubeSource) readClaims(n *News) {
 	list := k.claimsInformer.GetStore().List()
 	if len(list) == 0 {
-		n.ClaimsFault = fmt.Sprintf("ConfigMap %s/%s isn't there: the controller makes it; until then, everything stays as it was", k.Namespace,
+		n.ClaimsFault = fmt.Sprintf("ConfigMap %s/%s isn't there: the controller makes it; until then, everything stays as "+
+			"it was", k.Namespace,
 			claims.Name(k.Pool))
 		return
 	}

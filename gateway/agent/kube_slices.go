@@ -17,18 +17,19 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// sliceWatch watches the slices of a namespace. It starts after the muxes were read, so that it can tell which slices to keep.
+// sliceWatch watches the slices of a namespace. It starts after the muxes were read, so that it can tell which slices
+// to keep.
 //
-// A mux and its slices come over two watches, so a slice can come before its mux. Then only the slice's name was kept: once the mux comes,
-// all slices are listed again. Until then they count as unread, so that no table changes.
+// A mux and its slices come over two watches, so a slice can come before its mux. Then only the slice's name was kept:
+// once the mux comes, all slices are listed again. Until then they count as unread, so that no table changes.
 type sliceWatch struct {
 	source    *KubeSource
 	namespace string
 	// again is readable if the slices must be listed again.
 	again chan struct{}
 
-	// list is the present list, and next the one that is being read. The source's mutex guards both and what they have. isRead is false
-	// while list lacks slices.
+	// list is the present list, and next the one that is being read. The source's mutex guards both and what they have.
+	// isRead is false while list lacks slices.
 	list, next *sliceList
 	isRead     bool
 }
@@ -37,9 +38,11 @@ type sliceWatch struct {
 type sliceList struct {
 	watch *sliceWatch
 	kept  map[types.NamespacedName]*want.Slice
-	// strangers are slices that look like ours, with the mux that they name as their owner. It isn't a known mux of the pool.
+	// strangers are slices that look like ours, with the mux that they name as their owner. It isn't a known mux of the
+	// pool.
 	strangers map[types.NamespacedName]owner
-	// last is the last kept slice of each mux. Most slices of a mux have equal labels, annotations and owners, and share them.
+	// last is the last kept slice of each mux. Most slices of a mux have equal labels, annotations and owners, and share
+	// them.
 	last map[types.NamespacedName]*want.Slice
 }
 
@@ -70,15 +73,17 @@ func (w *sliceWatch) run(ctx context.Context) {
 	}
 }
 
-// read starts an informer. Once it has the whole list, that replaces the former list. The returned function ends the informer.
+// read starts an informer. Once it has the whole list, that replaces the former list. The returned function ends the
+// informer.
 func (w *sliceWatch) read(ctx context.Context) (context.CancelFunc, error) {
 	ctx, stop := context.WithCancel(ctx)
 	next := &sliceList{w, map[types.NamespacedName]*want.Slice{}, map[types.NamespacedName]owner{},
 		map[types.NamespacedName]*want.Slice{}}
 	k := w.source
-	i := informer(k.client.DiscoveryV1().RESTClient(), "endpointslices", w.namespace, &discoveryv1.EndpointSlice{}, func(o *metav1.ListOptions) {
-		o.LabelSelector = labels.Set{discoveryv1.LabelManagedBy: muxslices.ManagedBy(k.Language.Keys())}.String()
-	})
+	i := informer(k.client.DiscoveryV1().RESTClient(), "endpointslices", w.namespace, &discoveryv1.EndpointSlice{},
+		func(o *metav1.ListOptions) {
+			o.LabelSelector = labels.Set{discoveryv1.LabelManagedBy: muxslices.ManagedBy(k.Language.Keys())}.String()
+		})
 	handled, err := k.prepare(i, next.trim, next.change)
 	if err != nil {
 		return stop, err
@@ -96,7 +101,8 @@ func (w *sliceWatch) read(ctx context.Context) (context.CancelFunc, error) {
 	return stop, nil
 }
 
-// adopt lists the slices again if a slice of this mux came before the mux. Slices of muxes on other pools stay strangers.
+// adopt lists the slices again if a slice of this mux came before the mux. Slices of muxes on other pools stay
+// strangers.
 func (w *sliceWatch) adopt(mux *corev1.Service) {
 	if w.source.poolOf(mux) != w.source.Pool {
 		return
@@ -121,8 +127,8 @@ func (k *KubeSource) owns(mux types.NamespacedName, owner types.UID) bool {
 	return svc != nil && svc.UID == owner && k.poolOf(svc) == k.Pool
 }
 
-// trim keeps what is used of a slice that a mux of this pool owns. Of other slices it keeps the name, and the owner if the slice looks like ours.
-// A trimmed slice stays as it is.
+// trim keeps what is used of a slice that a mux of this pool owns. Of other slices it keeps the name, and the owner if
+// the slice looks like ours. A trimmed slice stays as it is.
 func (l *sliceList) trim(object any) (any, error) {
 	slice, is := object.(*discoveryv1.EndpointSlice)
 	if !is {
@@ -152,7 +158,8 @@ func (l *sliceList) trim(object any) (any, error) {
 	kept.ObjectMeta = nameOf(slice).ObjectMeta
 	kept.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: mux.Name, UID: owner.UID}}
 	kept.Labels = picked(slice.Labels, discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy)
-	kept.Annotations = picked(slice.Annotations, keys.Managed, keys.Mux, keys.SourceRanges, keys.Weight, keys.SessionAffinity, keys.TrafficPolicy)
+	kept.Annotations = picked(slice.Annotations, keys.Managed, keys.Mux, keys.SourceRanges, keys.Weight,
+		keys.SessionAffinity, keys.TrafficPolicy)
 	kept.Ports = make([]discoveryv1.EndpointPort, len(slice.Ports))
 	for i, p := range slice.Ports {
 		kept.Ports[i] = discoveryv1.EndpointPort{Name: p.Name, Protocol: p.Protocol, Port: p.Port}

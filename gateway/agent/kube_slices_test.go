@@ -22,7 +22,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// apiStub is as much of an API server as a KubeSource needs. Its lists are those of the moment, and its watches bring what a test sends.
+// apiStub is as much of an API server as a KubeSource needs. Its lists are those of the moment, and its watches bring
+// what a test sends.
 type apiStub struct {
 	mu     sync.Mutex
 	lists  map[string][]runtime.Object // by the last part of the path
@@ -45,12 +46,14 @@ func (s *apiStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer s.mu.Unlock()
 		kind := map[string][2]string{"services": {"v1", "ServiceList"}, "configmaps": {"v1", "ConfigMapList"},
 			"endpointslices": {"discovery.k8s.io/v1", "EndpointSliceList"}}[resource]
-		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": kind[0], "kind": kind[1], "metadata": map[string]string{"resourceVersion": "5"}, "items": s.lists[resource]})
+		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": kind[0], "kind": kind[1],
+			"metadata": map[string]string{"resourceVersion": "5"}, "items": s.lists[resource]})
 		return
 	}
 	if r.URL.Query().Get("sendInitialEvents") != "" {
 		w.WriteHeader(http.StatusUnprocessableEntity)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"no initial events here"}`)
+		fmt.Fprint(
+			w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"no initial events here"}`)
 		return
 	}
 	w.(http.Flusher).Flush()
@@ -94,7 +97,8 @@ func languageOfTest(t testing.TB) validation.Language {
 func muxOfTest(t testing.TB, name, pool string) *corev1.Service {
 	class := languageOfTest(t).FormatGatewayClass(pool)
 	return &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: name, UID: types.UID(name + "-uid"), ResourceVersion: "6", Labels: map[string]string{"a": "b"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: name, UID: types.UID(name + "-uid"), ResourceVersion: "6",
+			Labels: map[string]string{"a": "b"}},
 		Spec: corev1.ServiceSpec{LoadBalancerClass: &class, Type: corev1.ServiceTypeLoadBalancer,
 			Ports: []corev1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP, NodePort: 30080}}}}
 }
@@ -102,13 +106,15 @@ func muxOfTest(t testing.TB, name, pool string) *corev1.Service {
 // sliceOfTest is a slice of a mux, as the reconciler writes it.
 func sliceOfTest(t testing.TB, name, mux, owner string) *discoveryv1.EndpointSlice {
 	keys, port, number, ready, node := languageOfTest(t).Keys(), "http", int32(8080), true, "node-b"
-	one := discoveryv1.Endpoint{Addresses: []string{"10.1.0.1", "10.1.0.2"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
-		NodeName: &node, Zone: &node, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "web-1"}}
+	one := discoveryv1.Endpoint{Addresses: []string{"10.1.0.1", "10.1.0.2"},
+		Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+		NodeName:   &node, Zone: &node, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "web-1"}}
 	two := *one.DeepCopy()
 	*two.Conditions.Ready = false
 	return &discoveryv1.EndpointSlice{TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: name, UID: types.UID(name + "-uid"), ResourceVersion: "7",
-			Labels:          map[string]string{discoveryv1.LabelServiceName: mux, discoveryv1.LabelManagedBy: validation.DefaultPrefix, "x": "y"},
+			Labels: map[string]string{discoveryv1.LabelServiceName: mux,
+				discoveryv1.LabelManagedBy: validation.DefaultPrefix, "x": "y"},
 			Annotations:     map[string]string{keys.Managed: "true", keys.SourceRanges: "", "x": strings.Repeat("x", 1000)},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: mux, UID: types.UID(owner)}}},
 		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: &port, Port: &number}},
@@ -153,12 +159,14 @@ func TestOfASliceOnlyWhatIsUsedIsKept(t *testing.T) {
 	foreign := muxOfTest(t, "foreign", "p")
 	foreign.Spec.LoadBalancerClass = nil
 	api.lists["services"] = []runtime.Object{muxOfTest(t, "web", "p"), muxOfTest(t, "other", "q"), foreign}
-	api.lists["endpointslices"] = []runtime.Object{sliceOfTest(t, "ours", "web", "web-uid"), sliceOfTest(t, "forged", "web", "another-uid"),
+	api.lists["endpointslices"] = []runtime.Object{sliceOfTest(t, "ours", "web", "web-uid"),
+		sliceOfTest(t, "forged", "web", "another-uid"),
 		sliceOfTest(t, "of-another-pool", "other", "other-uid"), sliceOfTest(t, "of-no-pool", "foreign", "foreign-uid")}
 	k := sourceOfTest(t, api)
 	await(t, k, "both lists were read", func(n News) bool { return n.Muxes.IsRead && n.Slices.IsRead })
 	n := k.Latest()
-	if len(n.Slices.Items) != 1 || n.Slices.Items[0].Name != "ours" || len(n.Muxes.Items) != 2 || n.Muxes.Items[0].Name != "other" {
+	if len(n.Slices.Items) != 1 || n.Slices.Items[0].Name != "ours" || len(n.Muxes.Items) != 2 ||
+		n.Muxes.Items[0].Name != "other" {
 		t.Fatalf("%d slices and %d muxes: %+v", len(n.Slices.Items), len(n.Muxes.Items), n)
 	}
 	slice := n.Slices.Items[0]
@@ -169,7 +177,8 @@ func TestOfASliceOnlyWhatIsUsedIsKept(t *testing.T) {
 	if other := n.Muxes.Items[0]; len(other.Spec.Ports) > 0 || len(n.Muxes.Items[1].Spec.Ports) != 1 {
 		t.Errorf("of another pool's mux, its ports are kept: %+v", other.Spec)
 	}
-	if text, _ := json.Marshal(n.Muxes.Items); strings.Contains(string(text), "30080") || strings.Contains(string(text), `"b"`) {
+	if text, _ := json.Marshal(n.Muxes.Items); strings.Contains(string(text), "30080") ||
+		strings.Contains(string(text), `"b"`) {
 		t.Errorf("kept: %s", text)
 	}
 	k.mu.Lock()
@@ -185,7 +194,9 @@ func TestChangedForeignSliceStartsNoPass(t *testing.T) {
 	api := newAPIStub()
 	api.lists["services"] = []runtime.Object{muxOfTest(t, "web", "p"), muxOfTest(t, "other", "q")}
 	k := sourceOfTest(t, api)
-	await(t, k, "both lists were read", func(n News) bool { return n.Muxes.IsRead && n.Slices.IsRead && n.ClaimsFault != "" })
+	await(t, k, "both lists were read", func(n News) bool {
+		return n.Muxes.IsRead && n.Slices.IsRead && n.ClaimsFault != ""
+	})
 	time.Sleep(100 * time.Millisecond) // the wake-ups of the start
 	select {
 	case <-k.Changed():

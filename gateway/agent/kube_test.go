@@ -12,7 +12,8 @@ import (
 
 func TestEachOutageOfTheAPIServerIsLoggedOnce(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
-	k, noon, refused := &KubeSource{log: zap.New(core).Sugar()}, time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), errors.New("connection refused")
+	k, noon, refused := &KubeSource{log: zap.New(core).Sugar()}, time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC),
+		errors.New("connection refused")
 	for _, step := range []struct {
 		name  string
 		after time.Duration

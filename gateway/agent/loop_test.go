@@ -14,13 +14,15 @@ import (
 	"nowake.ai/svc-lb-mux/test/nettest"
 )
 
-// newsOfPool is a pool with one gateway and one mux, whose port 53/UDP leads to a backend. The other addresses are of another pool.
+// newsOfPool is a pool with one gateway and one mux, whose port 53/UDP leads to a backend. The other addresses are of
+// another pool.
 func newsOfPool(gateway, routerID, mux, backend string, port int32) *newsText {
 	n := news(gateway)
 	text := n.Claims.Data[claims.Key]
 	text = strings.ReplaceAll(text, `"routerID":7`, `"routerID":`+routerID)
 	text = strings.ReplaceAll(text, `"seat":7`, `"seat":`+routerID)
-	text = strings.ReplaceAll(text, `"pool":"p"`, `"pool":"p","pools":["10.9.1.100","10.9.1.101","fd09:1::100-fd09:1::101"]`)
+	text = strings.ReplaceAll(text, `"pool":"p"`,
+		`"pool":"p","pools":["10.9.1.100","10.9.1.101","fd09:1::100-fd09:1::101"]`)
 	n.Claims.Data[claims.Key] = strings.ReplaceAll(text, `"10.9.1.100","fd09:1::100"`, `"`+mux+`"`)
 	family := discoveryv1.AddressTypeIPv4
 	if strings.Contains(mux, ":") {
@@ -56,7 +58,8 @@ func TestDatagramDoesNotGoRoundBetweenTwoPools(t *testing.T) {
 					k := start(t, n, config)
 					k.post(newsOfPool(name, routerID, mux, backend, 53))
 					eventually(t, "gateway "+name+" carries its mux", func() bool { return has(n, mux) && len(k.programmed()) == 1 })
-					if refused, _ := k.reported().Find("web"); len(refused.Refused) != 1 || refused.Refused[0].Reason != string(want.BadBackend) {
+					if refused, _ := k.reported().Find("web"); len(refused.Refused) != 1 ||
+						refused.Refused[0].Reason != string(want.BadBackend) {
 						t.Errorf("gateway %s reports %+v", name, refused.Refused)
 					}
 				}
@@ -72,14 +75,16 @@ func TestDatagramDoesNotGoRoundBetweenTwoPools(t *testing.T) {
 	}
 }
 
-// A Service's node port can lead to a mux's address, and no gateway can tell. Each gateway forwards packets, so the TTL ends the loop.
+// A Service's node port can lead to a mux's address, and no gateway can tell. Each gateway forwards packets, so the TTL
+// ends the loop.
 func TestLoopOverNodePortsEndsWithTheTTL(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
 	s.backends.Forward()
 	s.backends.Run("ip", "route", "add", "10.9.1.0/24", "via", "10.9.2.1")
-	s.backends.Run("nft", "table ip kube-proxy { chain nodeports { type nat hook prerouting priority -100; udp dport 30053 dnat to 10.9.1.101:53; "+
-		"udp dport 30054 dnat to 10.9.1.100:53; }; chain postrouting { type nat hook postrouting priority 100; ct status dnat masquerade; }; }")
+	s.backends.Run("nft", "table ip kube-proxy { chain nodeports { type nat hook prerouting priority -100; udp dport "+
+		"30053 dnat to 10.9.1.101:53; udp dport 30054 dnat to 10.9.1.100:53; }; chain postrouting { type nat hook "+
+		"postrouting priority 100; ct status dnat masquerade; }; }")
 	for name, gateway := range map[string]*nettest.Namespace{"a": s.a, "b": s.b} {
 		config := s.config(name)
 		config.Group = "lb/pool-" + name
@@ -89,7 +94,9 @@ func TestLoopOverNodePortsEndsWithTheTTL(t *testing.T) {
 			mux, routerID, port = "10.9.1.101", "8", 30054
 		}
 		k.post(newsOfPool(name, routerID, mux, "10.9.2.11", port))
-		eventually(t, "gateway "+name+" carries its mux", func() bool { return has(gateway, mux) && len(k.programmed()) == 1 })
+		eventually(t, "gateway "+name+" carries its mux", func() bool {
+			return has(gateway, mux) && len(k.programmed()) == 1
+		})
 	}
 	count := func() int { return connections(t, s.a) + connections(t, s.b) + connections(t, s.backends) }
 	before := count()

@@ -17,7 +17,8 @@ import (
 func proc(t testing.TB, changes map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
-	files := map[string]string{"sys/net/ipv4/ip_forward": "1", "sys/net/ipv6/conf/all/forwarding": "1", "sys/net/ipv4/conf/all/rp_filter": "0",
+	files := map[string]string{"sys/net/ipv4/ip_forward": "1", "sys/net/ipv6/conf/all/forwarding": "1",
+		"sys/net/ipv4/conf/all/rp_filter":    "0",
 		"sys/net/ipv4/conf/eth0.7/rp_filter": "2", "sys/net/netfilter/nf_conntrack_max": "262144",
 		"self/status": "Name:\tx\nCapInh:\t0\nCapEff:\t0000000000003000\n"}
 	for name, text := range changes {
@@ -41,12 +42,16 @@ func TestWrongSettingsAreNamedWithTheRightOnes(t *testing.T) {
 		path    want.ReturnPath
 		says    string
 	}{
-		"all good":                  {nil, want.ViaRouted, ""},
-		"no forwarding":             {map[string]string{"sys/net/ipv4/ip_forward": "0"}, want.ViaNode, "net.ipv4.ip_forward is 0: no packet reaches a backend: set it to 1"},
-		"no forwarding of IPv6":     {map[string]string{"sys/net/ipv6/conf/all/forwarding": "0"}, want.ViaNode, "net.ipv6.conf.all.forwarding is 0"},
-		"a strict filter":           {map[string]string{"sys/net/ipv4/conf/eth0.7/rp_filter": "1"}, want.ViaRouted, "rp_filter of eth0.7 is 1"},
+		"all good": {nil, want.ViaRouted, ""},
+		"no forwarding": {map[string]string{"sys/net/ipv4/ip_forward": "0"}, want.ViaNode,
+			"net.ipv4.ip_forward is 0: no packet reaches a backend: set it to 1"},
+		"no forwarding of IPv6": {map[string]string{"sys/net/ipv6/conf/all/forwarding": "0"}, want.ViaNode,
+			"net.ipv6.conf.all.forwarding is 0"},
+		"a strict filter": {map[string]string{"sys/net/ipv4/conf/eth0.7/rp_filter": "1"}, want.ViaRouted,
+			"rp_filter of eth0.7 is 1"},
 		"a strict filter, harmless": {map[string]string{"sys/net/ipv4/conf/eth0.7/rp_filter": "1"}, want.ViaNode, ""},
-		"few connections":           {map[string]string{"sys/net/netfilter/nf_conntrack_max": "1024"}, want.ViaNode, "net.netfilter.nf_conntrack_max is 1024"},
+		"few connections": {map[string]string{"sys/net/netfilter/nf_conntrack_max": "1024"}, want.ViaNode,
+			"net.netfilter.nf_conntrack_max is 1024"},
 		"a nearly full table": {map[string]string{"sys/net/netfilter/nf_conntrack_count": "235930"}, want.ViaNode,
 			"the table of connections is nearly full (net.netfilter.nf_conntrack_max is 262144)"},
 		"a setting that isn't a number": {map[string]string{"sys/net/netfilter/nf_conntrack_max": "?"}, want.ViaNode, ""},
@@ -69,7 +74,9 @@ func TestWrongSettingsAreNamedWithTheRightOnes(t *testing.T) {
 func TestNearlyFullTableIsAFaultUntilAFifthIsFree(t *testing.T) {
 	count := "sys/net/netfilter/nf_conntrack_count"
 	root := proc(t, map[string]string{count: "0"})
-	m := agent.Machine{Proc: root, Interface: "eth0.7", ReturnPath: want.ViaNode, Addresses: func() []netip.Addr { return nil }}
+	m := agent.Machine{Proc: root, Interface: "eth0.7", ReturnPath: want.ViaNode, Addresses: func() []netip.Addr {
+		return nil
+	}}
 	for _, step := range []struct {
 		count  int
 		faults int
@@ -108,14 +115,19 @@ func TestAddressForOtherGatewaysStaysWhileItIsUsable(t *testing.T) {
 		assigned []announce.Assigned
 		want     string
 	}{
-		"the first one of each family": {[]announce.Assigned{own("10.0.0.3"), own("10.0.0.4"), own("fd00::1"), own("fe80::1")}, "[10.0.0.3 fd00::1]"},
-		"the one of before":            {[]announce.Assigned{own("10.0.0.3"), own("10.0.0.7")}, "[10.0.0.7]"},
-		"of before, deprecated now":    {[]announce.Assigned{own("10.0.0.3"), of(func(x *announce.Assigned) { x.Deprecated = true })}, "[10.0.0.3]"},
-		"of before, a mux's now":       {[]announce.Assigned{own("10.0.0.3"), of(func(x *announce.Assigned) { x.Marked = true })}, "[10.0.0.3]"},
-		"of before, on another device": {[]announce.Assigned{own("10.0.0.3"), of(func(x *announce.Assigned) { x.Interface++ })}, "[10.0.0.3]"},
-		"none":                         {nil, "[]"},
+		"the first one of each family": {[]announce.Assigned{own("10.0.0.3"), own("10.0.0.4"), own("fd00::1"),
+			own("fe80::1")}, "[10.0.0.3 fd00::1]"},
+		"the one of before": {[]announce.Assigned{own("10.0.0.3"), own("10.0.0.7")}, "[10.0.0.7]"},
+		"of before, deprecated now": {[]announce.Assigned{own("10.0.0.3"),
+			of(func(x *announce.Assigned) { x.Deprecated = true })}, "[10.0.0.3]"},
+		"of before, a mux's now": {[]announce.Assigned{own("10.0.0.3"),
+			of(func(x *announce.Assigned) { x.Marked = true })}, "[10.0.0.3]"},
+		"of before, on another device": {[]announce.Assigned{own("10.0.0.3"),
+			of(func(x *announce.Assigned) { x.Interface++ })}, "[10.0.0.3]"},
+		"none": {nil, "[]"},
 	} {
-		if got := fmt.Sprint(agent.Reachable("lo", test.assigned, []netip.Addr{netip.MustParseAddr("10.0.0.7")})); got != test.want {
+		if got := fmt.Sprint(agent.Reachable("lo", test.assigned,
+			[]netip.Addr{netip.MustParseAddr("10.0.0.7")})); got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}

@@ -22,7 +22,8 @@ type Metrics struct {
 func NewMetrics() *Metrics {
 	buckets := prometheus.ExponentialBuckets(0.0001, 4, 8)
 	histogram := func(name, help string) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "svc_lb_mux_gateway_" + name, Help: help, Buckets: buckets})
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "svc_lb_mux_gateway_" + name, Help: help,
+			Buckets: buckets})
 	}
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "svc_lb_mux_gateway_" + name, Help: help})
@@ -43,12 +44,14 @@ func NewMetrics() *Metrics {
 		faults:       gauge("faults", "Faults of the whole machine."),
 		traffic:      newTraffic(),
 	}
-	m.Registry.MustRegister(m.passes, m.transactions, m.rebuilt, m.restored, m.leaseErrors, m.seats, m.muxes, m.refusals, m.faults,
+	m.Registry.MustRegister(m.passes, m.transactions, m.rebuilt, m.restored, m.leaseErrors, m.seats, m.muxes, m.refusals,
+		m.faults,
 		m.traffic)
 	return m
 }
 
-// CountTraffic sets the function that reads the counts of connections, packets and bytes. Call it before the metrics are served.
+// CountTraffic sets the function that reads the counts of connections, packets and bytes. Call it before the metrics
+// are served.
 func (m *Metrics) CountTraffic(read func() ([]table.Count, error)) { m.traffic.read = read }
 
 // note sets the gauges from a report.

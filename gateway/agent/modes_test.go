@@ -52,7 +52,9 @@ func TestLoneGatewayGivesWayToOneThatTheClaimsDoNotName(t *testing.T) {
 	b.post(news("b")) // older claims: b alone, with the same highest priority as a
 	eventually(t, "gateway b holds the seat", func() bool { return holds(s.b) })
 	a.post(news("a"))
-	eventually(t, "one gateway alone holds the seat", func() bool { return holds(s.a) != holds(s.b) && (isFree(s.a) || isFree(s.b)) })
+	eventually(t, "one gateway alone holds the seat", func() bool {
+		return holds(s.a) != holds(s.b) && (isFree(s.a) || isFree(s.b))
+	})
 	s.awaitAnswers()
 	for _, k := range []*child{a, b} {
 		k.post(news("a", "b"))

@@ -15,7 +15,8 @@ type News struct {
 	// Claims are nil until the ConfigMap was read. ClaimsVersion is its version.
 	Claims        *claims.Claims
 	ClaimsVersion lease.Version
-	// ClaimsFault says why the newest ConfigMap can't be used. Claims are then those of the last ConfigMap that could be used.
+	// ClaimsFault says why the newest ConfigMap can't be used. Claims are then those of the last ConfigMap that could be
+	// used.
 	ClaimsFault string
 	Muxes       want.List[*corev1.Service]
 	Slices      want.List[*want.Slice]

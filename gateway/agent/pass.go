@@ -63,13 +63,15 @@ func (a *Agent) observe() (*want.World, error) {
 	if err != nil {
 		return &want.World{}, err
 	}
-	return &want.World{Keys: a.Keys, Settings: a.settings(assigned), Claims: a.news.Claims, Muxes: a.news.Muxes, Slices: a.news.Slices,
+	return &want.World{Keys: a.Keys, Settings: a.settings(assigned), Claims: a.news.Claims, Muxes: a.news.Muxes,
+		Slices: a.news.Slices,
 		Before: a.before}, nil
 }
 
 // settings returns the settings of this machine. Addresses that this gateway carries for muxes aren't its own.
 func (a *Agent) settings(assigned []announce.Assigned) want.Settings {
-	s := want.Settings{Gateway: a.Name, ReturnPath: a.ReturnPath, BackendNetworks: a.BackendNetworks, Node: a.Node, Probes: a.Prober != nil,
+	s := want.Settings{Gateway: a.Name, ReturnPath: a.ReturnPath, BackendNetworks: a.BackendNetworks, Node: a.Node,
+		Probes: a.Prober != nil,
 		Source: a.Source}
 	hasMarks := slices.ContainsFunc(assigned, func(x announce.Assigned) bool { return x.Marked })
 	for _, x := range assigned {
@@ -111,8 +113,8 @@ func (a *Agent) release(ctx context.Context, wanted *want.Wanted) error {
 	return a.setSeats(ctx, seats)
 }
 
-// carriable returns the wanted seats, with only those addresses that the kernel's tables guard. If the tables aren't known, it returns no
-// seat, so that other gateways take them all.
+// carriable returns the wanted seats, with only those addresses that the kernel's tables guard. If the tables aren't
+// known, it returns no seat, so that other gateways take them all.
 func (a *Agent) carriable(wanted *want.Wanted) []want.Seat {
 	if a.applied == nil {
 		return nil
@@ -123,7 +125,9 @@ func (a *Agent) carriable(wanted *want.Wanted) []want.Seat {
 	}
 	seats := slices.Clone(wanted.Seats)
 	for i := range seats {
-		seats[i].Addresses = slices.DeleteFunc(slices.Clone(seats[i].Addresses), func(x netip.Addr) bool { return !guarded[x] })
+		seats[i].Addresses = slices.DeleteFunc(slices.Clone(seats[i].Addresses), func(x netip.Addr) bool {
+			return !guarded[x]
+		})
 	}
 	return seats
 }
@@ -159,8 +163,8 @@ func (a *Agent) tellUnread(unread []string) {
 	}
 }
 
-// state returns the state to save. It includes the kernel's tables if they aren't the wanted ones. Otherwise, the next start would put
-// addresses on the interface that no table guards.
+// state returns the state to save. It includes the kernel's tables if they aren't the wanted ones. Otherwise, the next
+// start would put addresses on the interface that no table guards.
 func (a *Agent) state() *keep.State {
 	s := &keep.State{Gateway: a.Name, Pool: a.Pool, Wanted: a.before}
 	if a.applied != &a.before.Tables {

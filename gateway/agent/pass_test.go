@@ -27,7 +27,8 @@ func TestStateTellsWhatTheKernelHolds(t *testing.T) {
 		a := New(Config{State: keep.Directory(t.TempDir())})
 		a.before, a.applied = wanted, test.applied
 		state := a.state()
-		if diff := cmp.Diff(test.want, *state.Applied(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(test.want, *state.Applied(),
+			cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if isWhole := state.Tables == nil; isWhole != (test.applied == &wanted.Tables) {

@@ -77,8 +77,8 @@ type refusal struct {
 // retryRefused is how long the agent waits before it tries an unchanged refused part again.
 const retryRefused = 30 * time.Second
 
-// apply makes the kernel hold the tables. Parts that the kernel refuses are recorded, and stay as they were. An error is about the whole
-// machine.
+// apply makes the kernel hold the tables. Parts that the kernel refuses are recorded, and stay as they were. An error
+// is about the whole machine.
 func (a *Agent) apply(wanted *want.Tables) error {
 	goal := a.withoutRefused(wanted)
 	err := a.applyOnce(goal)
@@ -110,8 +110,8 @@ func (a *Agent) applyOnce(tables *want.Tables) error {
 	return err
 }
 
-// forgetUnlessIntact forgets the applied tables if the kernel's tables don't guard the addresses any more. Then the pass gives up all
-// seats.
+// forgetUnlessIntact forgets the applied tables if the kernel's tables don't guard the addresses any more. Then the
+// pass gives up all seats.
 func (a *Agent) forgetUnlessIntact() {
 	if intact, err := a.Tables.Intact(); err != nil || !intact {
 		a.applied = nil
@@ -120,7 +120,8 @@ func (a *Agent) forgetUnlessIntact() {
 
 // isOfMachine is true for errors that don't depend on the content of a transaction.
 func isOfMachine(err error) bool {
-	return slices.ContainsFunc([]unix.Errno{unix.EPERM, unix.EACCES, unix.EOPNOTSUPP, unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT, unix.ENOMEM, unix.ENOBUFS},
+	return slices.ContainsFunc([]unix.Errno{unix.EPERM, unix.EACCES, unix.EOPNOTSUPP, unix.EPROTONOSUPPORT,
+		unix.EAFNOSUPPORT, unix.ENOMEM, unix.ENOBUFS},
 		func(e unix.Errno) bool { return errors.Is(err, e) })
 }
 
@@ -161,8 +162,9 @@ type splitting struct {
 	failed  error // an error about the whole machine
 }
 
-// split applies the difference in parts. A part can depend on another one: a range that takes over a number must wait until the number's
-// old service is gone. So split tries refused parts again, as long as another part succeeds in each round.
+// split applies the difference in parts. A part can depend on another one: a range that takes over a number must wait
+// until the number's old service is gone. So split tries refused parts again, as long as another part succeeds in each
+// round.
 func (a *Agent) split(wanted *want.Tables) error {
 	s := splitting{agent: a, have: contentsOf(a.applied), wanted: contentsOf(wanted)}
 	rest := s.differing()
@@ -187,7 +189,8 @@ func (a *Agent) split(wanted *want.Tables) error {
 			c = s.have[u]
 		}
 		a.refused[u] = refusal{c, !isWanted, err.Error(), time.Now()}
-		a.Log.Warnw("The kernel refused a part of a mux", "mux", c.mux.String(), "address", u.address, "port", u.first, "protocol", u.protocol, "error", err.Error())
+		a.Log.Warnw("The kernel refused a part of a mux", "mux", c.mux.String(), "address", u.address, "port", u.first,
+			"protocol", u.protocol, "error", err.Error())
 	}
 	return nil
 }

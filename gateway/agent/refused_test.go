@@ -44,7 +44,9 @@ type fakeKernel struct {
 }
 
 func newFakeKernel() *fakeKernel {
-	return &fakeKernel{tables: &want.Tables{}, changed: make(chan struct{}, 1), refuses: func(*want.Tables) error { return nil }}
+	return &fakeKernel{tables: &want.Tables{}, changed: make(chan struct{}, 1), refuses: func(*want.Tables) error {
+		return nil
+	}}
 }
 
 func (k *fakeKernel) Apply(t *want.Tables) (table.Applied, error) {
@@ -113,17 +115,21 @@ func refusing(ports ...uint16) func(*want.Tables) error {
 	}
 }
 
-// world is news with these muxes on gateway a. In the order of names, mux i has the address 10.9.1.<100+i>, i from 0 on, and its ports.
+// world is news with these muxes on gateway a. In the order of names, mux i has the address 10.9.1.<100+i>, i from 0
+// on, and its ports.
 func world(t testing.TB, ports map[string][]uint16) agent.News {
 	t.Helper()
 	var n agent.News
-	c := claims.Claims{Pool: "p", Seats: []claims.Seat{{RouterID: 7, Order: []string{"a"}}}, Gateways: []claims.Gateway{{Name: "a"}}}
+	c := claims.Claims{Pool: "p", Seats: []claims.Seat{{RouterID: 7, Order: []string{"a"}}},
+		Gateways: []claims.Gateway{{Name: "a"}}}
 	for i, name := range slices.Sorted(maps.Keys(ports)) {
 		key := types.NamespacedName{Namespace: "edge", Name: name}
-		c = c.Hold(claims.Mux{Key: key, UID: types.UID(name), Seat: 7, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 9, 1, byte(100 + i)})}})
+		c = c.Hold(claims.Mux{Key: key, UID: types.UID(name), Seat: 7,
+			Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 9, 1, byte(100 + i)})}})
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: name, UID: types.UID(name)}}
 		for _, number := range ports[name] {
-			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p-", number), Port: int32(number), Protocol: corev1.ProtocolTCP})
+			svc.Spec.Ports = append(svc.Spec.Ports,
+				corev1.ServicePort{Name: fmt.Sprint("p-", number), Port: int32(number), Protocol: corev1.ProtocolTCP})
 		}
 		n.Muxes.Items = append(n.Muxes.Items, svc)
 	}
@@ -140,7 +146,8 @@ func run(t testing.TB, k *fakeKernel, board *agent.Board) func() *lease.Report {
 	}
 	var mu sync.Mutex
 	var last *lease.Report
-	a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board, Tables: k, Seats: k,
+	a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board,
+		Tables: k, Seats: k,
 		State: keep.Directory(t.TempDir()), Addresses: func() ([]announce.Assigned, error) { return nil, nil },
 		Log: zap.NewNop().Sugar(), Report: func(r *lease.Report) { mu.Lock(); defer mu.Unlock(); last = r }})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -160,7 +167,8 @@ func TestARefusedPortHarmsOnlyItself(t *testing.T) {
 		return len(m2.Refused) == 1
 	})
 	m2, _ := report().Find("m2")
-	if r := m2.Refused[0]; r.Port != "p-2001" || r.Reason != agent.KernelRefused || !strings.Contains(r.Message, "port 2001/TCP of 10.9.1.101") {
+	if r := m2.Refused[0]; r.Port != "p-2001" || r.Reason != agent.KernelRefused ||
+		!strings.Contains(r.Message, "port 2001/TCP of 10.9.1.101") {
 		t.Errorf("refused %+v", r)
 	}
 	if len(m2.Programmed) > 0 {
@@ -183,7 +191,10 @@ func TestARefusedPortHarmsOnlyItself(t *testing.T) {
 	}
 	// A mux that is put right is programmed at once.
 	board.Post(world(t, map[string][]uint16{"m1": {1000, 1001, 1002}, "m2": {2000}, "m3": {3000}}))
-	eventually(t, "mux m2 is programmed", func() bool { m, _ := report().Find("m2"); return len(m.Programmed) == 1 && len(m.Refused) == 0 })
+	eventually(t, "mux m2 is programmed", func() bool {
+		m, _ := report().Find("m2")
+		return len(m.Programmed) == 1 && len(m.Refused) == 0
+	})
 }
 
 func numbers(t *want.Tables) []uint16 {
@@ -206,15 +217,22 @@ func TestNoAddressIsOnTheInterfaceWithoutItsTables(t *testing.T) {
 	}
 	board.Post(world(t, map[string][]uint16{"m1": {1000}, "m2": {2000}, "m3": {3000}}))
 	report := run(t, k, board)
-	eventually(t, "the other muxes are programmed", func() bool { m, _ := report().Find("m3"); return len(m.Programmed) == 1 })
+	eventually(t, "the other muxes are programmed", func() bool {
+		m, _ := report().Find("m3")
+		return len(m.Programmed) == 1
+	})
 	if seats := k.held(); len(seats) != 1 || len(seats[0].Addresses) != 2 || slices.Contains(seats[0].Addresses, refused) {
 		t.Errorf("seats %+v", seats)
 	}
 	k.set(func(*want.Tables) error { return nil })
 	less := world(t, map[string][]uint16{"m1": {1000}})
-	less.Muxes.Items = append(less.Muxes.Items, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "other"}})
+	less.Muxes.Items = append(less.Muxes.Items,
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "other"}})
 	board.Post(less)
-	eventually(t, "one address is left", func() bool { seats := k.held(); return len(seats) == 1 && len(seats[0].Addresses) == 1 })
+	eventually(t, "one address is left", func() bool {
+		seats := k.held()
+		return len(seats) == 1 && len(seats[0].Addresses) == 1
+	})
 	if len(k.exposed) > 0 {
 		t.Errorf("on the interface without tables: %v", k.exposed)
 	}
@@ -224,14 +242,20 @@ func TestTablesStayUntilTheAddressIsOffTheInterface(t *testing.T) {
 	k, board := newFakeKernel(), agent.NewBoard()
 	board.Post(world(t, map[string][]uint16{"m1": {1000}, "m2": {2000}}))
 	run(t, k, board)
-	eventually(t, "both addresses are there", func() bool { seats := k.held(); return len(seats) == 1 && len(seats[0].Addresses) == 2 })
+	eventually(t, "both addresses are there", func() bool {
+		seats := k.held()
+		return len(seats) == 1 && len(seats[0].Addresses) == 2
+	})
 	k.mu.Lock()
 	k.failingSets = 1
 	k.mu.Unlock()
 	less := world(t, map[string][]uint16{"m1": {1000}})
-	less.Muxes.Items = append(less.Muxes.Items, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "other"}})
+	less.Muxes.Items = append(less.Muxes.Items,
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "other"}})
 	board.Post(less)
-	eventually(t, "one address is left", func() bool { return len(k.held()[0].Addresses) == 1 && len(k.current().Addresses) == 1 })
+	eventually(t, "one address is left", func() bool {
+		return len(k.held()[0].Addresses) == 1 && len(k.current().Addresses) == 1
+	})
 	if len(k.exposed) > 0 {
 		t.Errorf("on the interface without tables: %v", k.exposed)
 	}
@@ -318,7 +342,8 @@ func runOnce(t testing.TB, k *fakeKernel, board *agent.Board) *lease.Report {
 		t.Fatal(err)
 	}
 	var last *lease.Report
-	a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board, Tables: k, Seats: k,
+	a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board,
+		Tables: k, Seats: k,
 		State: keep.Directory(t.TempDir()), Addresses: func() ([]announce.Assigned, error) { return nil, nil },
 		Report: func(r *lease.Report) { last = r; cancel(errors.New("one pass is enough")) }})
 	_ = a.Run(ctx)

@@ -40,8 +40,8 @@ type Registrar struct {
 	Keys    validation.Keys
 	Metrics *Metrics
 	Log     *zap.SugaredLogger
-	// Addresses returns the addresses at which other gateways reach this one; before are those of the last call. If Addresses is nil, the
-	// facts' addresses stay.
+	// Addresses returns the addresses at which other gateways reach this one; before are those of the last call. If
+	// Addresses is nil, the facts' addresses stay.
 	Addresses func(before []netip.Addr) ([]netip.Addr, error)
 
 	changed chan struct{}
@@ -52,10 +52,13 @@ type Registrar struct {
 	counted time.Time
 }
 
-// NewRegistrar returns a registrar for a gateway. Later, only its report, its traffic and the addresses in its facts change.
-func NewRegistrar(leases Leases, gateway lease.Gateway, keys validation.Keys, metrics *Metrics, log *zap.SugaredLogger) *Registrar {
+// NewRegistrar returns a registrar for a gateway. Later, only its report, its traffic and the addresses in its facts
+// change.
+func NewRegistrar(leases Leases, gateway lease.Gateway, keys validation.Keys, metrics *Metrics,
+	log *zap.SugaredLogger) *Registrar {
 	gateway.Duration = leaseDuration
-	return &Registrar{Leases: leases, Keys: keys, Metrics: metrics, Log: log, gateway: gateway, changed: make(chan struct{}, 1)}
+	return &Registrar{Leases: leases, Keys: keys, Metrics: metrics, Log: log, gateway: gateway,
+		changed: make(chan struct{}, 1)}
 }
 
 // Report replaces the report, which is written soon.
@@ -100,8 +103,8 @@ func (r *Registrar) count(now time.Time) {
 	r.mu.Unlock()
 }
 
-// readAddresses puts the machine's present addresses into the facts: the machine may get an address after the agent's start. While it has
-// none, the former addresses stay.
+// readAddresses puts the machine's present addresses into the facts: the machine may get an address after the agent's
+// start. While it has none, the former addresses stay.
 func (r *Registrar) readAddresses() {
 	if r.Addresses == nil {
 		return
@@ -176,17 +179,19 @@ func (r *Registrar) create(ctx context.Context, gateway *lease.Gateway) error {
 		r.last = written
 	}
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("there is no Lease %s, and this account may not create it: create it with the label %s=%s, as docs/gateways.md "+
-			"says of machines outside of the cluster: %w", next.Name, r.Keys.Pool, gateway.Pool, err)
+		return fmt.Errorf("there is no Lease %s, and this account may not create it: create it with the label %s=%s, as "+
+			"docs/gateways.md says of machines outside of the cluster: %w", next.Name, r.Keys.Pool, gateway.Pool, err)
 	}
 	return err
 }
 
-// noticeTwin warns of another process that renews the Lease. A process that was killed looks the same until its Lease expires.
+// noticeTwin warns of another process that renews the Lease. A process that was killed looks the same until its Lease
+// expires.
 func (r *Registrar) noticeTwin(found *coordinationv1.Lease) {
 	other, is := lease.Read(found, r.Keys)
 	if is && other.Holder != "" && other.Holder != r.gateway.Holder && other.IsFresh(time.Now()) {
-		r.Log.Warnw("Another process renewed this gateway's Lease: if this warning comes again and again, give each machine another --name",
+		r.Log.Warnw("Another process renewed this gateway's Lease: if this warning comes again and again, give each "+
+			"machine another --name",
 			"gateway", r.gateway.Name, "holder", other.Holder)
 	}
 }

@@ -80,7 +80,9 @@ func (a *Agent) reportProgrammed(muxes map[types.NamespacedName]*lease.Mux) {
 	}
 	for _, address := range a.applied.Addresses {
 		m := a.reported(muxes, address.Mux)
-		isRefused := slices.ContainsFunc(slices.Collect(maps.Keys(a.refused)), func(u unit) bool { return u.address == address.Address })
+		isRefused := slices.ContainsFunc(slices.Collect(maps.Keys(a.refused)), func(u unit) bool {
+			return u.address == address.Address
+		})
 		if !isRefused {
 			m.Programmed = append(m.Programmed, address.Address)
 		}
@@ -125,7 +127,9 @@ func (a *Agent) uidOf(key types.NamespacedName) types.UID {
 }
 
 func (a *Agent) mux(key types.NamespacedName) *corev1.Service {
-	at := slices.IndexFunc(a.news.Muxes.Items, func(s *corev1.Service) bool { return s.Namespace == key.Namespace && s.Name == key.Name })
+	at := slices.IndexFunc(a.news.Muxes.Items, func(s *corev1.Service) bool {
+		return s.Namespace == key.Namespace && s.Name == key.Name
+	})
 	if at < 0 {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/keep"
 )
 
-// saver saves states while the agent goes on: a disk can take longer than a pass. A state that was replaced before its turn isn't saved.
-// Saving takes a tenth of the time at most.
+// saver saves states while the agent goes on: a disk can take longer than a pass. A state that was replaced before its
+// turn isn't saved. Saving takes a tenth of the time at most.
 type saver struct {
 	states chan *keep.State
 	ending chan struct{}

@@ -39,7 +39,8 @@ func muxAddresses() []netip.Addr { return []netip.Addr{mux4(), mux6()} }
 
 func newSegment(t testing.TB) *segment {
 	t.Helper()
-	s := &segment{t: t, front: nettest.New(t), back: nettest.New(t), client: nettest.New(t), backends: nettest.New(t), a: nettest.New(t), b: nettest.New(t)}
+	s := &segment{t: t, front: nettest.New(t), back: nettest.New(t), client: nettest.New(t), backends: nettest.New(t),
+		a: nettest.New(t), b: nettest.New(t)}
 	s.front.Bridge("br0")
 	s.back.Bridge("br0")
 	s.front.Plug("br0", "client", s.client, "eth0")
@@ -74,10 +75,13 @@ func (s *segment) config(name string) childConfig {
 func news(order ...string) *newsText {
 	text := fmt.Sprintf(`{"schemaVersion":1,"pool":"p","gateways":[{"name":"a","addresses":["10.9.1.1","fd09:1::1"]},`+
 		`{"name":"b","addresses":["10.9.1.2","fd09:1::2"]}],"seats":[%s],`+
-		`"muxes":[{"namespace":"edge","name":"web","uid":"web","addresses":["10.9.1.100","fd09:1::100"],"seat":7}]}`, seatClaims(order...))
-	n := &newsText{Claims: corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "claims", ResourceVersion: "1"}, Data: map[string]string{claims.Key: text}}}
-	n.Muxes = []*corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "web", UID: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
-		{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}}}}}
+		`"muxes":[{"namespace":"edge","name":"web","uid":"web","addresses":["10.9.1.100","fd09:1::100"],"seat":7}]}`,
+		seatClaims(order...))
+	n := &newsText{Claims: corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "claims", ResourceVersion: "1"},
+		Data: map[string]string{claims.Key: text}}}
+	n.Muxes = []*corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "web", UID: "web"},
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
+			{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}}}}}
 	for family, addresses := range map[discoveryv1.AddressType][]string{discoveryv1.AddressTypeIPv4: {"10.9.2.11", "10.9.2.12"},
 		discoveryv1.AddressTypeIPv6: {"fd09:2::11", "fd09:2::12"}} {
 		n.Slices = append(n.Slices, sliceOf(family, addresses))
@@ -99,16 +103,18 @@ func newsOfTwo(order ...string) *newsText {
 
 func sliceOf(family discoveryv1.AddressType, addresses []string) *discoveryv1.EndpointSlice {
 	prefix := validation.DefaultPrefix + "/"
-	slice := &discoveryv1.EndpointSlice{AddressType: family, ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "web-" + strings.ToLower(string(family)),
-		Labels:          map[string]string{discoveryv1.LabelServiceName: "web"},
-		Annotations:     map[string]string{prefix + "managed": "true", prefix + "source-ranges": ""},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "web", UID: types.UID("web")}}}}
+	slice := &discoveryv1.EndpointSlice{AddressType: family,
+		ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "web-" + strings.ToLower(string(family)),
+			Labels:          map[string]string{discoveryv1.LabelServiceName: "web"},
+			Annotations:     map[string]string{prefix + "managed": "true", prefix + "source-ranges": ""},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "web", UID: types.UID("web")}}}}
 	for _, port := range []struct {
 		name     string
 		protocol corev1.Protocol
 		number   int32
 	}{{"http", corev1.ProtocolTCP, 8080}, {"dns", corev1.ProtocolUDP, 5353}} {
-		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &port.name, Protocol: &port.protocol, Port: &port.number})
+		slice.Ports = append(slice.Ports,
+			discoveryv1.EndpointPort{Name: &port.name, Protocol: &port.protocol, Port: &port.number})
 	}
 	for _, address := range addresses {
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}})

@@ -38,8 +38,9 @@ func TestALongTransactionEndsNoAgentAndTakesNoSeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tables, seats, board := &slowTables{}, &routed{}, agent.NewBoard()
 		board.Post(news("a").news())
-		a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board, Tables: tables,
-			Seats: seats, State: keep.Directory(t.TempDir()), Report: func(*lease.Report) {},
+		a := agent.New(agent.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board,
+			Tables: tables,
+			Seats:  seats, State: keep.Directory(t.TempDir()), Report: func(*lease.Report) {},
 			Addresses: func() ([]announce.Assigned, error) { return nil, nil }})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -8,7 +8,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestOnlyClientsInsideTheSourceRangesConnect: two clients ask the same port at the same time, over TCP and UDP, IPv4 and IPv6.
+// TestOnlyClientsInsideTheSourceRangesConnect: two clients ask the same port at the same time, over TCP and UDP, IPv4
+// and IPv6.
 func TestOnlyClientsInsideTheSourceRangesConnect(t *testing.T) {
 	t.Parallel()
 	s := newSegment(t)
@@ -34,7 +35,9 @@ func TestOnlyClientsInsideTheSourceRangesConnect(t *testing.T) {
 					"TCP": func() error { _, _, err := from.AskWithin(300*time.Millisecond, address, 80); return err },
 					"UDP": func() error { _, _, err := from.AskUDP(address, 53); return err },
 				} {
-					eventually(t, test.about+": "+protocol+" from "+name+" to "+address.String(), func() bool { return (ask() == nil) == meets })
+					eventually(t, test.about+": "+protocol+" from "+name+" to "+address.String(), func() bool {
+						return (ask() == nil) == meets
+					})
 					if protocol == "UDP" {
 						continue // each datagram without an answer takes a second
 					}

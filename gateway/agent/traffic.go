@@ -29,13 +29,17 @@ type traffic struct {
 
 func newTraffic() *traffic {
 	metric := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc("svc_lb_mux_gateway_"+name, help, []string{"mux_namespace", "mux", "port", "protocol", "family"}, nil)
+		return prometheus.NewDesc("svc_lb_mux_gateway_"+name, help,
+			[]string{"mux_namespace", "mux", "port", "protocol", "family"}, nil)
 	}
 	return &traffic{
-		total:   metric("connections_total", "New connections to a port or range of a mux, also those without a backend's answer."),
-		packets: metric("packets_total", "Packets of a port or range of a mux that this gateway carried, in both directions."),
-		bytes:   metric("bytes_total", "Bytes of IP packets of a port or range of a mux that this gateway carried, in both directions."),
-		read:    func() ([]table.Count, error) { return nil, nil },
+		total: metric("connections_total", "New connections to a port or range of a mux, also those without a backend's "+
+			"answer."),
+		packets: metric("packets_total", "Packets of a port or range of a mux that this gateway carried, in both "+
+			"directions."),
+		bytes: metric("bytes_total", "Bytes of IP packets of a port or range of a mux that this gateway carried, in both "+
+			"directions."),
+		read: func() ([]table.Count, error) { return nil, nil },
 	}
 }
 
@@ -86,8 +90,8 @@ func (c *traffic) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// sample returns, for each of the busiest ports, its total traffic and its traffic since the last call. It returns nil at the first call, and if
-// the counts can't be read or no tables are applied yet.
+// sample returns, for each of the busiest ports, its total traffic and its traffic since the last call. It returns nil
+// at the first call, and if the counts can't be read or no tables are applied yet.
 func (c *traffic) sample(now time.Time) *lease.Traffic {
 	counts, err := c.read()
 	carried := c.carried.Load()
@@ -102,8 +106,9 @@ func (c *traffic) sample(now time.Time) *lease.Traffic {
 		total := lease.Amounts{Connections: count.Connections, Packets: count.Packets, Bytes: count.Bytes}
 		c.last[count.Service] = total
 		if _, is := (*carried)[count.Address]; is {
-			ports = append(ports, lease.PortTraffic{Address: count.Address, Protocol: count.Protocol, First: count.First, Last: count.Last,
-				Total: total, Lately: since(last[count.Service], total)})
+			ports = append(ports,
+				lease.PortTraffic{Address: count.Address, Protocol: count.Protocol, First: count.First, Last: count.Last,
+					Total: total, Lately: since(last[count.Service], total)})
 		}
 	}
 	if last == nil || over <= 0 {
@@ -120,5 +125,6 @@ func since(earlier, now lease.Amounts) lease.Amounts {
 		}
 		return is - was
 	}
-	return lease.Amounts{Connections: more(earlier.Connections, now.Connections), Packets: more(earlier.Packets, now.Packets), Bytes: more(earlier.Bytes, now.Bytes)}
+	return lease.Amounts{Connections: more(earlier.Connections, now.Connections),
+		Packets: more(earlier.Packets, now.Packets), Bytes: more(earlier.Bytes, now.Bytes)}
 }

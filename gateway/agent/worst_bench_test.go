@@ -41,8 +41,8 @@ const mebibyte = 1 << 20
 // memoryLimit is GOMEMLIMIT of an agent's pod: seven tenths of 512 MiB.
 const memoryLimit = 512 * mebibyte / 10 * 7
 
-// filesAPI is an API server whose objects are lines of files, so that they take no memory of the process that is measured. It streams a list if
-// it is asked to, as API servers since Kubernetes 1.34 do.
+// filesAPI is an API server whose objects are lines of files, so that they take no memory of the process that is
+// measured. It streams a list if it is asked to, as API servers since Kubernetes 1.34 do.
 type filesAPI struct {
 	directory string
 	writers   map[string]*bufio.Writer
@@ -98,7 +98,8 @@ func (f *filesAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	streams := query.Get("sendInitialEvents") != ""
 	if streams && f.noStreams {
 		w.WriteHeader(http.StatusUnprocessableEntity)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"no initial events here"}`)
+		fmt.Fprint(
+			w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"no initial events here"}`)
 		return
 	}
 	if watches := query.Get("watch") != ""; streams || !watches {
@@ -109,11 +110,13 @@ func (f *filesAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer file.Close()
 		lines := bufio.NewScanner(file)
 		lines.Buffer(nil, mebibyte)
-		before, between, after, end := fmt.Sprintf(`{"apiVersion":%s,"kind":"%sList","metadata":{"resourceVersion":"9"},"items":[`, kind[0], kind[1]),
+		before, between, after, end := fmt.Sprintf(
+			`{"apiVersion":%s,"kind":"%sList","metadata":{"resourceVersion":"9"},"items":[`, kind[0], kind[1]),
 			",", "", "]}"
 		if streams {
 			before, between, after = `{"type":"ADDED","object":`, `{"type":"ADDED","object":`, "}"
-			end = fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":%s,"kind":%q,"metadata":{"resourceVersion":"9","annotations":{%q:"true"}}}}`,
+			end = fmt.Sprintf(
+				`{"type":"BOOKMARK","object":{"apiVersion":%s,"kind":%q,"metadata":{"resourceVersion":"9","annotations":{%q:"true"}}}}`,
 				kind[0], kind[1], metav1.InitialEventsAnnotationKey)
 		}
 		for i := 0; lines.Scan(); i++ {
@@ -134,25 +137,30 @@ func (f *filesAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// addWorstMux adds a mux with as much as the reconciler gives a mux with 5,000 ports and addresses of both families: 8 channels with as many
-// endpoints as a port may have use up the shared endpoints, and all other ports have the free ones. 16 channels use up a namespace's source ranges.
+// addWorstMux adds a mux with as much as the reconciler gives a mux with 5,000 ports and addresses of both families: 8
+// channels with as many endpoints as a port may have use up the shared endpoints, and all other ports have the free
+// ones. 16 channels use up a namespace's source ranges.
 func (f *filesAPI) addWorstMux(b *testing.B, c claims.Claims, number int) claims.Claims {
 	b.Helper()
 	name := fmt.Sprint("mux-", number)
-	addresses := []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(number)}), netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", number))}
+	addresses := []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(number)}),
+		netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", number))}
 	svc, keys := muxOfTest(b, name, "p"), languageOfTest(b).Keys()
 	svc.Spec.Ports = nil
-	svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: addresses[0].String()}, {IP: addresses[1].String()}}
+	svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: addresses[0].String()},
+		{IP: addresses[1].String()}}
 	for port := range validation.DefaultMaxPorts {
 		portName := fmt.Sprintf("team-%d--http", port)
-		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: portName, Port: int32(1000 + port), Protocol: corev1.ProtocolTCP})
+		svc.Spec.Ports = append(svc.Spec.Ports,
+			corev1.ServicePort{Name: portName, Port: int32(1000 + port), Protocol: corev1.ProtocolTCP})
 		endpoints, ranges := muxslices.FreeEndpoints, []string(nil)
 		if port < 8 {
 			endpoints = muxslices.MaxEndpoints
 		}
 		if port < 16 {
 			for i := range 128 {
-				ranges = append(ranges, fmt.Sprintf("172.%d.%d.%d/31", number, port, 2*i), fmt.Sprintf("2001:db8:%x:%x::/64", number<<8|port, i))
+				ranges = append(ranges, fmt.Sprintf("172.%d.%d.%d/31", number, port, 2*i),
+					fmt.Sprintf("2001:db8:%x:%x::/64", number<<8|port, i))
 			}
 		}
 		for family, format := range map[discoveryv1.AddressType]string{"IPv4": "10.%d.%d.%d", "IPv6": "fd00::%x:%x:%x"} {
@@ -176,7 +184,8 @@ func (f *filesAPI) addWorstMux(b *testing.B, c claims.Claims, number int) claims
 		}
 	}
 	f.add(b, "services", svc)
-	return c.Hold(claims.Mux{Key: types.NamespacedName{Namespace: svc.Namespace, Name: name}, UID: svc.UID, Addresses: addresses})
+	return c.Hold(claims.Mux{Key: types.NamespacedName{Namespace: svc.Namespace, Name: name}, UID: svc.UID,
+		Addresses: addresses})
 }
 
 func (f *filesAPI) addClaims(b *testing.B, c claims.Claims) {
@@ -185,8 +194,10 @@ func (f *filesAPI) addClaims(b *testing.B, c claims.Claims) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f.add(b, "configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lb", Name: claims.Name("p"), UID: "c", ResourceVersion: "1"},
-		Data: map[string]string{claims.Key: text}})
+	f.add(b, "configmaps",
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lb", Name: claims.Name("p"), UID: "c",
+			ResourceVersion: "1"},
+			Data: map[string]string{claims.Key: text}})
 }
 
 func sourceOfBenchmark(b *testing.B, server *httptest.Server) *KubeSource {
@@ -256,8 +267,9 @@ func peak() func() uint64 {
 	return func() uint64 { close(end); <-ended; return highest }
 }
 
-// BenchmarkWorstMuxes starts an agent with muxes that have as much as a mux with 5,000 ports may have, and the real kernel. It prints the memory that
-// the agent keeps (MiB-kept), the highest that it used (MiB-peak), the longest transaction, and the slots.
+// BenchmarkWorstMuxes starts an agent with muxes that have as much as a mux with 5,000 ports may have, and the real
+// kernel. It prints the memory that the agent keeps (MiB-kept), the highest that it used (MiB-peak), the longest
+// transaction, and the slots.
 //
 // Target: with one mux, 200 MiB at the peak; with ten, 400 MiB.
 func BenchmarkWorstMuxes(b *testing.B) {
@@ -281,8 +293,11 @@ func BenchmarkWorstMuxes(b *testing.B) {
 				debug.FreeOSMemory()
 				before, highest := used(), peak()
 				source, kernel := sourceOfBenchmark(b, server), &timedKernel{Kernel: table.Open(nettest.New(b).FD)}
-				a := New(Config{Name: "a", Pool: "p", Keys: languageOfTest(b).Keys(), ReturnPath: want.ViaGateway, News: source, Tables: kernel,
-					Seats: noSeats{}, State: keep.Directory(b.TempDir()), Addresses: func() ([]announce.Assigned, error) { return nil, nil }})
+				a := New(Config{Name: "a", Pool: "p", Keys: languageOfTest(b).Keys(), ReturnPath: want.ViaGateway, News: source,
+					Tables: kernel,
+					Seats:  noSeats{}, State: keep.Directory(b.TempDir()), Addresses: func() ([]announce.Assigned, error) {
+						return nil, nil
+					}})
 				ctx, cancel := context.WithCancel(b.Context())
 				var running sync.WaitGroup
 				b.StartTimer()
@@ -310,14 +325,15 @@ func BenchmarkWorstMuxes(b *testing.B) {
 	}
 }
 
-// BenchmarkWorstForgedSlices measures a pass, from the news to the decision, beside 20,000 slices that look like ours and that no mux owns. It
-// prints the memory that is kept of them.
+// BenchmarkWorstForgedSlices measures a pass, from the news to the decision, beside 20,000 slices that look like ours
+// and that no mux owns. It prints the memory that is kept of them.
 //
 // Target: 1 ms.
 func BenchmarkWorstForgedSlices(b *testing.B) {
 	api, c := newFilesAPI(b), claims.Claims{Pool: "p"}
 	svc := muxOfTest(b, "web", "p")
-	c = c.Hold(claims.Mux{Key: types.NamespacedName{Namespace: "edge", Name: "web"}, UID: svc.UID, Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")}})
+	c = c.Hold(claims.Mux{Key: types.NamespacedName{Namespace: "edge", Name: "web"}, UID: svc.UID,
+		Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")}})
 	api.add(b, "services", svc)
 	api.addClaims(b, c)
 	api.add(b, "endpointslices", sliceOfTest(b, "ours", "web", "web-uid"))
@@ -349,7 +365,8 @@ func BenchmarkWorstForgedSlices(b *testing.B) {
 		return want.Decide(&want.World{Keys: languageOfTest(b).Keys(), Claims: n.Claims, Muxes: n.Muxes, Slices: n.Slices,
 			Settings: want.Settings{Gateway: "a", ReturnPath: want.ViaRouted}})
 	}
-	if d := decide(); d.Wanted == nil || len(d.Wanted.Tables.Services) != 1 || len(d.Wanted.Tables.Services[0].Slots) != 1 {
+	if d := decide(); d.Wanted == nil || len(d.Wanted.Tables.Services) != 1 ||
+		len(d.Wanted.Tables.Services[0].Slots) != 1 {
 		b.Fatalf("decided: %+v", d)
 	}
 	b.ResetTimer()

@@ -26,8 +26,9 @@ type Claims struct {
 	Pools Ranges
 }
 
-// Adverts are intervals between adverts of a seat's holder. No gateway may send adverts less often than another one believes: otherwise
-// the other one would take the seat between two adverts. So the controller changes the intervals in steps.
+// Adverts are intervals between adverts of a seat's holder. No gateway may send adverts less often than another one
+// believes: otherwise the other one would take the seat between two adverts. So the controller changes the intervals in
+// steps.
 type Adverts struct {
 	// Interval is how often a gateway sends adverts.
 	Interval time.Duration
@@ -90,8 +91,8 @@ func (c *Claims) Find(key types.NamespacedName) (Mux, bool) {
 	return c.Muxes[at], true
 }
 
-// Hold returns the claims with a mux's claim: added, or changed to these addresses and seat. A released claim is held again. A mux
-// that was created again under its name keeps its claim by holding it with its new UID.
+// Hold returns the claims with a mux's claim: added, or changed to these addresses and seat. A released claim is held
+// again. A mux that was created again under its name keeps its claim by holding it with its new UID.
 func (c Claims) Hold(mux Mux) Claims {
 	mux.ReleasedAt, mux.Addresses = time.Time{}, slices.Clone(mux.Addresses)
 	slices.SortFunc(mux.Addresses, netip.Addr.Compare)
@@ -125,7 +126,9 @@ func (c Claims) Expire(now time.Time, grace time.Duration) Claims {
 }
 
 func (c *Claims) index(key types.NamespacedName) (int, bool) {
-	return slices.BinarySearchFunc(c.Muxes, key, func(m Mux, key types.NamespacedName) int { return compareKeys(m.Key, key) })
+	return slices.BinarySearchFunc(c.Muxes, key, func(m Mux, key types.NamespacedName) int {
+		return compareKeys(m.Key, key)
+	})
 }
 
 func compareKeys(a, b types.NamespacedName) int {

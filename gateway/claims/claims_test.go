@@ -71,7 +71,8 @@ func shownOn(name, uid string, age time.Duration, addresses ...string) *corev1.S
 }
 
 func TestClaimsAreRebuiltFromStatuses(t *testing.T) {
-	empty := claims.Claims{Pool: "p", Seats: []claims.Seat{{RouterID: 7, Order: []string{"a"}}}, Gateways: []claims.Gateway{{Name: "a"}}}
+	empty := claims.Claims{Pool: "p", Seats: []claims.Seat{{RouterID: 7, Order: []string{"a"}}},
+		Gateways: []claims.Gateway{{Name: "a"}}}
 	want := empty.Hold(claimed("web", "1", "192.0.2.1", "2001:db8::1")).Hold(claimed("api", "2", "192.0.2.2"))
 	got := claims.Rebuild(empty, []*corev1.Service{
 		shownOn("thief", "3", time.Hour, "192.0.2.1"),

@@ -24,8 +24,8 @@ var ErrNewer = errors.New("claims of a newer version")
 // Name returns the name of a pool's ConfigMap.
 func Name(pool string) string { return NamePrefix + pool }
 
-// Encode returns the text for the ConfigMap: equal claims give equal texts. It fails if Decode would refuse the text. Decode returns sorted
-// claims, and times without fractions of seconds.
+// Encode returns the text for the ConfigMap: equal claims give equal texts. It fails if Decode would refuse the text.
+// Decode returns sorted claims, and times without fractions of seconds.
 func Encode(c Claims) (string, error) {
 	doc := toDocument(&c)
 	if _, err := doc.claims(); err != nil {
@@ -36,14 +36,15 @@ func Encode(c Claims) (string, error) {
 		return "", fmt.Errorf("pool %s: claims that can't be written: %w", c.Pool, err)
 	}
 	if len(text) > SizeLimit {
-		return "", fmt.Errorf("pool %s: the claims of %d muxes take %d bytes, and a ConfigMap has room for %d: make another pool for some muxes",
+		return "", fmt.Errorf("pool %s: the claims of %d muxes take %d bytes, and a ConfigMap has room for %d: make "+
+			"another pool for some muxes",
 			c.Pool, len(c.Muxes), len(text), SizeLimit)
 	}
 	return string(text), nil
 }
 
-// Decode reads the claims of a pool from its ConfigMap, which it doesn't change. An error names the key, the value and the way out.
-// After an error the caller must keep the claims that it has: the ConfigMap tells nothing then.
+// Decode reads the claims of a pool from its ConfigMap, which it doesn't change. An error names the key, the value and
+// the way out. After an error the caller must keep the claims that it has: the ConfigMap tells nothing then.
 func Decode(cm *corev1.ConfigMap, pool string) (Claims, error) {
 	c, err := decode(cm.Data[Key], pool)
 	if err != nil {
@@ -65,7 +66,8 @@ func decode(text, pool string) (Claims, error) {
 		c, err = doc.claims()
 	}
 	if err != nil {
-		return Claims{}, fmt.Errorf("%w: mend the value, or delete the ConfigMap, so that it is rebuilt from the muxes' statuses", err)
+		return Claims{}, fmt.Errorf("%w: mend the value, or delete the ConfigMap, so that it is rebuilt from the muxes' "+
+			"statuses", err)
 	}
 	return c, nil
 }

@@ -3,7 +3,8 @@
 //	ConfigMap svc-lb-mux-pool-<pool> ──Decode──▶ Claims ──Encode──▶ ConfigMap
 //	muxes' statuses ──Rebuild──▶ Claims     if the ConfigMap is lost
 //
-// The controller alone writes claims. Agents read them, and nothing else about other gateways: they can't read the Leases of others.
+// The controller alone writes claims. Agents read them, and nothing else about other gateways: they can't read the
+// Leases of others.
 //
 // Life of a claim:
 //
@@ -12,6 +13,6 @@
 //	Release   the mux is gone: its addresses stay reserved for a grace
 //	Expire    the grace is over: the addresses are free
 //
-// Decode loses nothing: a text that it can't read whole is an error, and the caller keeps what it knew before. The package is pure
-// and total. It doesn't choose addresses (gateway/pool) or seats (gateway/place).
+// Decode loses nothing: a text that it can't read whole is an error, and the caller keeps what it knew before. The
+// package is pure and total. It doesn't choose addresses (gateway/pool) or seats (gateway/place).
 package claims

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// document is the JSON of claims. A new field needs a new schemaVersion: a version that doesn't know the field must not drop it.
+// document is the JSON of claims. A new field needs a new schemaVersion: a version that doesn't know the field must not
+// drop it.
 type document struct {
 	SchemaVersion int           `json:"schemaVersion"`
 	Pool          string        `json:"pool"`
@@ -62,7 +63,8 @@ func parse(text []byte) (document, error) {
 	case v == nil:
 		return document{}, errors.New("schemaVersion is missing")
 	case *v > schemaVersion:
-		return document{}, fmt.Errorf("%w: schemaVersion %d, and this version knows up to %d: nothing is changed; run the newer version again",
+		return document{}, fmt.Errorf("%w: schemaVersion %d, and this version knows up to %d: nothing is changed; run the "+
+			"newer version again",
 			ErrNewer, *v, schemaVersion)
 	case *v < schemaVersion:
 		return document{}, fmt.Errorf("schemaVersion %d doesn't exist", *v)
@@ -93,7 +95,8 @@ func plain(err error) error {
 	return fmt.Errorf("it isn't JSON: %w", err)
 }
 
-// refuseRepeated refuses an object that has a field twice, as after a careless merge by hand: the decoder would drop the first one.
+// refuseRepeated refuses an object that has a field twice, as after a careless merge by hand: the decoder would drop
+// the first one.
 func refuseRepeated(from *json.Decoder) error {
 	var open []map[string]bool // fields of the open objects; nil for an array
 	isName := false
@@ -139,7 +142,8 @@ func toDocument(c *Claims) document {
 		if !m.IsHeld() {
 			released = m.ReleasedAt.UTC().Format(time.RFC3339)
 		}
-		doc.Muxes = append(doc.Muxes, muxJSON{m.Key.Namespace, m.Key.Name, string(m.UID), texts(m.Addresses), int(m.Seat), released})
+		doc.Muxes = append(doc.Muxes,
+			muxJSON{m.Key.Namespace, m.Key.Name, string(m.UID), texts(m.Addresses), int(m.Seat), released})
 	}
 	for _, s := range c.Seats {
 		doc.Seats = append(doc.Seats, seatJSON{int(s.RouterID), s.Order})

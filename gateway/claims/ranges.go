@@ -65,7 +65,8 @@ func ParseRanges(texts []string) (Ranges, error) {
 	for _, text := range texts {
 		r, ok := parseRange(strings.TrimSpace(text))
 		if !ok {
-			return nil, fmt.Errorf("%q is no range of addresses: write a network such as 192.0.2.0/24, or a range such as 192.0.2.10-192.0.2.20", short(text))
+			return nil, fmt.Errorf("%q is no range of addresses: write a network such as 192.0.2.0/24, or a range such as "+
+				"192.0.2.10-192.0.2.20", short(text))
 		}
 		ranges = append(ranges, r)
 	}
@@ -82,7 +83,8 @@ func parseRange(text string) (Range, bool) {
 		return Range{first, first}, err == nil && usable(first)
 	}
 	end, err := netip.ParseAddr(strings.TrimSpace(to))
-	return Range{first, end}, err == nil && usable(first) && usable(end) && first.BitLen() == end.BitLen() && !end.Less(first)
+	return Range{first, end}, err == nil && usable(first) && usable(end) && first.BitLen() == end.BitLen() &&
+		!end.Less(first)
 }
 
 // usable is false for addresses in a form that never compares equal to a plain one.

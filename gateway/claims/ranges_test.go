@@ -38,12 +38,14 @@ func TestSharedAddressOfRangesIsFound(t *testing.T) {
 
 func TestExcludedAddressesAreCutOutOfRanges(t *testing.T) {
 	for name, c := range map[string]struct{ ranges, excluded, want []string }{
-		"none":          {[]string{"192.0.2.0/30"}, nil, []string{"192.0.2.0/30"}},
-		"the middle":    {[]string{"192.0.2.0/29"}, []string{"192.0.2.2-192.0.2.3"}, []string{"192.0.2.0/31", "192.0.2.4/30"}},
-		"both ends":     {[]string{"192.0.2.0/29"}, []string{"192.0.2.0", "192.0.2.7"}, []string{"192.0.2.1-192.0.2.6"}},
-		"all":           {[]string{"192.0.2.4/30"}, []string{"192.0.2.0/24"}, nil},
-		"other family":  {[]string{"::/0"}, []string{"0.0.0.0/0"}, []string{"::/0"}},
-		"last of all":   {[]string{"255.255.255.0/24"}, []string{"255.255.255.255"}, []string{"255.255.255.0-255.255.255.254"}},
+		"none": {[]string{"192.0.2.0/30"}, nil, []string{"192.0.2.0/30"}},
+		"the middle": {[]string{"192.0.2.0/29"}, []string{"192.0.2.2-192.0.2.3"},
+			[]string{"192.0.2.0/31", "192.0.2.4/30"}},
+		"both ends":    {[]string{"192.0.2.0/29"}, []string{"192.0.2.0", "192.0.2.7"}, []string{"192.0.2.1-192.0.2.6"}},
+		"all":          {[]string{"192.0.2.4/30"}, []string{"192.0.2.0/24"}, nil},
+		"other family": {[]string{"::/0"}, []string{"0.0.0.0/0"}, []string{"::/0"}},
+		"last of all": {[]string{"255.255.255.0/24"}, []string{"255.255.255.255"},
+			[]string{"255.255.255.0-255.255.255.254"}},
 		"beside ranges": {[]string{"192.0.2.4/30"}, []string{"192.0.2.3", "192.0.2.8"}, []string{"192.0.2.4/30"}},
 	} {
 		got := parse(t, c.ranges...).Without(parse(t, c.excluded...))

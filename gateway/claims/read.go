@@ -56,7 +56,8 @@ func (r *reader) adverts(a *advertsJSON) error {
 	}{{a.Interval, &r.claims.Adverts.Interval}, {a.Believed, &r.claims.Adverts.Believed}} {
 		value, err := time.ParseDuration(part.text)
 		if err != nil || !IsInterval(value) {
-			return fmt.Errorf("%q isn't an interval from %s to %s in steps of %s", short(part.text), IntervalStep, LongestInterval, IntervalStep)
+			return fmt.Errorf("%q isn't an interval from %s to %s in steps of %s", short(part.text), IntervalStep,
+				LongestInterval, IntervalStep)
 		}
 		*part.to = value
 	}
@@ -172,7 +173,8 @@ func parseAddresses(texts []string) ([]netip.Addr, error) {
 	return addresses, nil
 }
 
-// parseTime refuses years that couldn't be written again. It also refuses the zero time, which means that a claim isn't released.
+// parseTime refuses years that couldn't be written again. It also refuses the zero time, which means that a claim isn't
+// released.
 func parseTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -11,9 +11,9 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/place"
 )
 
-// Rebuild derives claims from the muxes' statuses when the ConfigMap is lost. Only the controller writes those statuses. The caller passes
-// the muxes of the pool from a live list: a mux that is missing here loses its address. Of two muxes that show an address, the older mux
-// gets it.
+// Rebuild derives claims from the muxes' statuses when the ConfigMap is lost. Only the controller writes those
+// statuses. The caller passes the muxes of the pool from a live list: a mux that is missing here loses its address. Of
+// two muxes that show an address, the older mux gets it.
 //
 // Seats and gateways aren't in statuses: the caller passes them, and each mux's seat is chosen again by gateway/place.
 func Rebuild(empty Claims, muxes []*corev1.Service) Claims {

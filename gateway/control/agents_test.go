@@ -22,7 +22,8 @@ import (
 type agent struct {
 	name  string
 	alive bool
-	// claims are those that it read last, nil after a start. Before is its last decision, which a restart finds on the disk.
+	// claims are those that it read last, nil after a start. Before is its last decision, which a restart finds on the
+	// disk.
 	claims *claims.Claims
 	before *want.Wanted
 	// table is what the kernel translates. It outlives the agent.
@@ -54,7 +55,8 @@ func (a *agent) holds() []uint8 {
 func (s *server) decide(a *agent, news *want.World) {
 	had := a.before != nil && len(a.before.Tables.Services) > 0
 	news.Keys, news.Before, news.Claims = s.language.Keys(), a.before, a.claims
-	news.Settings = want.Settings{Gateway: a.name, ReturnPath: want.ViaNode, Source: []netip.Addr{a.own()}, Own: []netip.Addr{a.own()}}
+	news.Settings = want.Settings{Gateway: a.name, ReturnPath: want.ViaNode, Source: []netip.Addr{a.own()},
+		Own: []netip.Addr{a.own()}}
 	d := want.Decide(news)
 	if d.Wanted == nil {
 		return
@@ -121,10 +123,11 @@ func (s *server) deafen(name string) {
 func (s *server) listSlices() []*want.Slice {
 	var list []*want.Slice
 	for _, svc := range s.listServices() {
-		slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, ObjectMeta: metav1.ObjectMeta{Namespace: svc.Namespace, Name: svc.Name,
-			Labels:          map[string]string{discoveryv1.LabelServiceName: svc.Name},
-			Annotations:     map[string]string{s.language.Keys().Managed: "true", s.language.Keys().SourceRanges: ""},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: svc.Name, UID: svc.UID}}}}
+		slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
+			ObjectMeta: metav1.ObjectMeta{Namespace: svc.Namespace, Name: svc.Name,
+				Labels:          map[string]string{discoveryv1.LabelServiceName: svc.Name},
+				Annotations:     map[string]string{s.language.Keys().Managed: "true", s.language.Keys().SourceRanges: ""},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: svc.Name, UID: svc.UID}}}}
 		name, protocol, port := "http", corev1.ProtocolTCP, int32(8080)
 		slice.Ports = []discoveryv1.EndpointPort{{Name: &name, Protocol: &protocol, Port: &port}}
 		slice.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}}, {Addresses: []string{"10.1.0.2"}}}
@@ -179,8 +182,8 @@ func (s *server) settle() {
 	s.segment(time.Second, nil)
 }
 
-// checkSeats checks what holds in a quiet segment whose gateways all know the claims: one holder for each seat with a mux, the first of its
-// order, and it translates all addresses of the seat.
+// checkSeats checks what holds in a quiet segment whose gateways all know the claims: one holder for each seat with a
+// mux, the first of its order, and it translates all addresses of the seat.
 func (s *server) checkSeats(c *claims.Claims) {
 	for range 60 {
 		s.segment(10*time.Millisecond, nil)
@@ -206,7 +209,8 @@ func (s *server) checkHolders(c *claims.Claims) {
 		for i := range c.Muxes {
 			m := &c.Muxes[i]
 			for _, address := range m.Addresses {
-				if svc := s.services[m.Key]; m.IsHeld() && m.Seat == seat.RouterID && svc != nil && s.agents[seat.Order[0]].table[address] != svc.UID {
+				if svc := s.services[m.Key]; m.IsHeld() && m.Seat == seat.RouterID && svc != nil &&
+					s.agents[seat.Order[0]].table[address] != svc.UID {
 					s.breaks("seat %d: gateway %s doesn't translate %s of mux %s", seat.RouterID, seat.Order[0], address, m.Key)
 				}
 			}

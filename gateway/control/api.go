@@ -13,14 +13,16 @@ import (
 
 // API is what the controller reads and writes. Kube is the real one.
 type API interface {
-	// Claims returns the ConfigMaps of all pools' claims, from a live read: those of these pools by name, and others by label.
+	// Claims returns the ConfigMaps of all pools' claims, from a live read: those of these pools by name, and others by
+	// label.
 	Claims(ctx context.Context, pools []string) ([]corev1.ConfigMap, error)
 	// Services and Leases return full lists, from the cache or live. The caller never changes them.
 	Services(ctx context.Context, live bool) ([]*corev1.Service, error)
 	Leases(ctx context.Context, live bool) ([]*coordinationv1.Lease, error)
 	// WriteClaims creates a ConfigMap without a version, and updates one with a version. It fails on a conflict.
 	WriteClaims(ctx context.Context, cm *corev1.ConfigMap) error
-	// WriteStatus changes the status of a Service. It fails if the Service has changed since the version that the change was decided from.
+	// WriteStatus changes the status of a Service. It fails if the Service has changed since the version that the change
+	// was decided from.
 	WriteStatus(ctx context.Context, change Change) error
 	// Tell emits an Event.
 	Tell(svc *corev1.Service, event decide.Event)

@@ -18,8 +18,10 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 )
 
-// apply hides addresses, writes the claims, and then shows addresses and conditions. If the claims can't be written, nothing is shown.
-func (c *Controller) apply(ctx context.Context, seen *observation, p *config.Pool, d *decide.Decision, now time.Time) (time.Time, error) {
+// apply hides addresses, writes the claims, and then shows addresses and conditions. If the claims can't be written,
+// nothing is shown.
+func (c *Controller) apply(ctx context.Context, seen *observation, p *config.Pool, d *decide.Decision,
+	now time.Time) (time.Time, error) {
 	var due deadline
 	again, hideErr := c.writeAll(ctx, d.Hide, now)
 	due.add(again)
@@ -94,7 +96,8 @@ func isStale(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
 
-// write writes one status. It returns when to try again, if the write conflicts, or must wait because another writer keeps undoing it.
+// write writes one status. It returns when to try again, if the write conflicts, or must wait because another writer
+// keeps undoing it.
 func (c *Controller) write(ctx context.Context, s *decide.Status, now time.Time) (time.Time, error) {
 	change := changeOf(c.Language.Keys(), s, now)
 	if s.SetsAddresses {

@@ -31,7 +31,8 @@ func changeOf(keys validation.Keys, s *decide.Status, now time.Time) Change {
 
 // condition keeps the time of the last transition while the status is the same.
 func condition(svc *corev1.Service, kind string, set decide.Condition, now time.Time) metav1.Condition {
-	made := metav1.Condition{Type: kind, Status: set.Status, Reason: set.Reason, Message: set.Message, ObservedGeneration: svc.Generation,
+	made := metav1.Condition{Type: kind, Status: set.Status, Reason: set.Reason, Message: set.Message,
+		ObservedGeneration: svc.Generation,
 		LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second))}
 	for i := range svc.Status.Conditions {
 		if before := &svc.Status.Conditions[i]; before.Type == kind && before.Status == set.Status {
@@ -41,8 +42,8 @@ func condition(svc *corev1.Service, kind string, set decide.Condition, now time.
 	return made
 }
 
-// patch returns the strategic merge patch of the status subresource. The API server accepts metadata there, too. With the UID and the
-// version in it, the patch fails if the Service has changed since.
+// patch returns the strategic merge patch of the status subresource. The API server accepts metadata there, too. With
+// the UID and the version in it, the patch fails if the Service has changed since.
 func (c *Change) patch(keys validation.Keys) ([]byte, error) {
 	metadata := map[string]any{"uid": c.Service.UID, "resourceVersion": c.Service.ResourceVersion}
 	switch before, there := c.Service.Annotations[keys.CarriedBy]; {
@@ -72,8 +73,8 @@ func (c *Change) patch(keys validation.Keys) ([]byte, error) {
 	return json.Marshal(map[string]any{"metadata": metadata, "status": status})
 }
 
-// ingressOf returns the status's entries. With ipMode Proxy, clients in the cluster take the same path as all others: so source ranges and
-// counters hold for them, too.
+// ingressOf returns the status's entries. With ipMode Proxy, clients in the cluster take the same path as all others:
+// so source ranges and counters hold for them, too.
 func ingressOf(c *Change) []corev1.LoadBalancerIngress {
 	var ingress []corev1.LoadBalancerIngress
 	mode := corev1.LoadBalancerIPModeProxy

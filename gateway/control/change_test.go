@@ -34,7 +34,8 @@ func written(keys validation.Keys) *corev1.Service {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "web", UID: "1", ResourceVersion: "7", Generation: 3,
 			Annotations: map[string]string{keys.CarriedBy: "a", "note": "kept"}},
 		Status: corev1.ServiceStatus{
-			LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "203.0.113.1", IPMode: &vip}, {Hostname: "example.com"}}},
+			LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "203.0.113.1", IPMode: &vip},
+				{Hostname: "example.com"}}},
 			Conditions: []metav1.Condition{
 				{Type: "Foreign", Status: metav1.ConditionTrue, Reason: "Kept", LastTransitionTime: before},
 				{Type: keys.Addressed, Status: metav1.ConditionTrue, Reason: "Addressed", LastTransitionTime: before},
@@ -83,9 +84,11 @@ func TestStatusIsReplacedAndForeignPartsStay(t *testing.T) {
 	want := written(keys)
 	proxy := corev1.LoadBalancerIPModeProxy
 	want.Annotations[keys.CarriedBy] = "b"
-	want.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "2001:db8::1", IPMode: &proxy}, {IP: "192.0.2.1", IPMode: &proxy}}
+	want.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "2001:db8::1", IPMode: &proxy},
+		{IP: "192.0.2.1", IPMode: &proxy}}
 	want.Status.Conditions[1].Message, want.Status.Conditions[1].ObservedGeneration = "new", 3
-	want.Status.Conditions[2] = metav1.Condition{Type: keys.Carried, Status: metav1.ConditionFalse, Reason: "NoGateway", ObservedGeneration: 3,
+	want.Status.Conditions[2] = metav1.Condition{Type: keys.Carried, Status: metav1.ConditionFalse, Reason: "NoGateway",
+		ObservedGeneration: 3,
 		LastTransitionTime: metav1.NewTime(noon)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -94,9 +97,11 @@ func TestStatusIsReplacedAndForeignPartsStay(t *testing.T) {
 
 func TestHiddenAndCleanedStatusIsEmpty(t *testing.T) {
 	keys := testLanguage(t).Keys()
-	change := changeOf(keys, &decide.Status{Mux: &decide.Mux{Service: written(keys)}, SetsAddresses: true, Clean: true}, noon)
+	change := changeOf(keys, &decide.Status{Mux: &decide.Mux{Service: written(keys)}, SetsAddresses: true, Clean: true},
+		noon)
 	got := patched(t, keys, &change)
-	if len(got.Status.LoadBalancer.Ingress) > 0 || len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != "Foreign" {
+	if len(got.Status.LoadBalancer.Ingress) > 0 || len(got.Status.Conditions) != 1 ||
+		got.Status.Conditions[0].Type != "Foreign" {
 		t.Errorf("status: %+v", got.Status)
 	}
 	if diff := cmp.Diff(map[string]string{"note": "kept"}, got.Annotations); diff != "" {

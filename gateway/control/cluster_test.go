@@ -56,8 +56,10 @@ type server struct {
 
 func newServer(language validation.Language) *server {
 	return &server{
-		now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), services: map[types.NamespacedName]*corev1.Service{}, maps: map[string]*corev1.ConfigMap{},
-		leases: map[string]*coordinationv1.Lease{}, agents: map[string]*agent{}, language: language, settled: map[types.NamespacedName]netip.Addr{},
+		now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), services: map[types.NamespacedName]*corev1.Service{},
+		maps:   map[string]*corev1.ConfigMap{},
+		leases: map[string]*coordinationv1.Lease{}, agents: map[string]*agent{}, language: language,
+		settled: map[types.NamespacedName]netip.Addr{},
 	}
 }
 
@@ -88,10 +90,12 @@ func (s *server) createMux(name, pool, wanted string) {
 	key := types.NamespacedName{Namespace: "edge", Name: name}
 	class := s.language.FormatGatewayClass(pool)
 	svc := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: name, UID: types.UID(fmt.Sprint(name, "-", s.version)), CreationTimestamp: metav1.NewTime(s.now),
-			Annotations: map[string]string{s.language.Keys().Multiplexer: "true"}},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
-			Ports: []corev1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: name, UID: types.UID(fmt.Sprint(name, "-", s.version)),
+			CreationTimestamp: metav1.NewTime(s.now),
+			Annotations:       map[string]string{s.language.Keys().Multiplexer: "true"}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class,
+			IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
+			Ports:      []corev1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}}},
 	}
 	if before := s.services[key]; before != nil && *before.Spec.LoadBalancerClass == class {
 		svc = before.DeepCopy()
@@ -121,7 +125,8 @@ func (s *server) deleteMux(name string) {
 	}
 }
 
-// forgetHidden forgets the settled addresses of muxes that show none: once the claims are lost, nothing tells of these addresses.
+// forgetHidden forgets the settled addresses of muxes that show none: once the claims are lost, nothing tells of these
+// addresses.
 func (s *server) forgetHidden() {
 	maps.DeleteFunc(s.settled, func(key types.NamespacedName, _ netip.Addr) bool {
 		return s.services[key] == nil || len(claims.Shown(s.services[key])) == 0
@@ -238,7 +243,9 @@ func (s *server) listServices() []*corev1.Service {
 	if s.emptyLists {
 		return nil
 	}
-	keys := slices.SortedFunc(maps.Keys(s.services), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	keys := slices.SortedFunc(maps.Keys(s.services), func(a, b types.NamespacedName) int {
+		return strings.Compare(a.String(), b.String())
+	})
 	var list []*corev1.Service
 	for _, key := range keys {
 		list = append(list, s.services[key].DeepCopy())
@@ -366,14 +373,19 @@ func (v *view) WriteStatus(_ context.Context, change control.Change) error {
 		svc.Status.LoadBalancer.Ingress = nil
 		mode := corev1.LoadBalancerIPModeProxy
 		for _, a := range change.Addresses {
-			svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: a.String(), IPMode: &mode})
+			svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress,
+				corev1.LoadBalancerIngress{IP: a.String(), IPMode: &mode})
 		}
 	}
 	for _, c := range change.Conditions {
-		svc.Status.Conditions = slices.DeleteFunc(svc.Status.Conditions, func(b metav1.Condition) bool { return b.Type == c.Type })
+		svc.Status.Conditions = slices.DeleteFunc(svc.Status.Conditions, func(b metav1.Condition) bool {
+			return b.Type == c.Type
+		})
 		svc.Status.Conditions = append(svc.Status.Conditions, c)
 	}
-	svc.Status.Conditions = slices.DeleteFunc(svc.Status.Conditions, func(b metav1.Condition) bool { return slices.Contains(change.Removed, b.Type) })
+	svc.Status.Conditions = slices.DeleteFunc(svc.Status.Conditions, func(b metav1.Condition) bool {
+		return slices.Contains(change.Removed, b.Type)
+	})
 	delete(svc.Annotations, v.language.Keys().CarriedBy)
 	if change.CarriedBy != "" {
 		svc.Annotations[v.language.Keys().CarriedBy] = change.CarriedBy
@@ -421,7 +433,8 @@ func (v *view) checkHidden(svc *corev1.Service, a netip.Addr) {
 		return
 	}
 	claim, _ := c.Find(key)
-	if wanted := svc.Annotations[v.language.Keys().Address]; claim.IsHeld() && slices.Contains(claim.Addresses, a) && (wanted == "" || wanted == a.String()) {
+	if wanted := svc.Annotations[v.language.Keys().Address]; claim.IsHeld() && slices.Contains(claim.Addresses, a) &&
+		(wanted == "" || wanted == a.String()) {
 		v.breaks("mux %s doesn't show %s any more, although nobody asked for that", key, a)
 	}
 }

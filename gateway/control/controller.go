@@ -23,8 +23,8 @@ type Settings struct {
 	// MuxNamespaces are those of muxes; every namespace if empty.
 	MuxNamespaces []string
 	Pools         []config.Pool
-	// RebuildAfter is how long after its first pass a controller waits before it rebuilds lost claims: for so long, another controller may
-	// believe that it still leads.
+	// RebuildAfter is how long after its first pass a controller waits before it rebuilds lost claims: for so long,
+	// another controller may believe that it still leads.
 	RebuildAfter time.Duration
 	// Writes is how many statuses are written at a time.
 	Writes int
@@ -55,13 +55,14 @@ type Controller struct {
 // New makes a controller.
 func New(settings Settings, api API) *Controller {
 	return &Controller{
-		Settings: settings, api: api, addresses: config.Addresses(settings.Pools), missing: map[string]map[types.NamespacedName]time.Time{}, told: map[string]map[decide.Alarm]bool{},
+		Settings: settings, api: api, addresses: config.Addresses(settings.Pools),
+		missing: map[string]map[types.NamespacedName]time.Time{}, told: map[string]map[decide.Alarm]bool{},
 		deleted: newDeletions(), sightings: newSightings(), pace: pace.New[types.NamespacedName](),
 	}
 }
 
-// Pass observes, decides and applies once. It returns when the next pass is due although nothing changes; zero if none is. After an error
-// in one pool, Pass goes on with the other pools.
+// Pass observes, decides and applies once. It returns when the next pass is due although nothing changes; zero if none
+// is. After an error in one pool, Pass goes on with the other pools.
 func (c *Controller) Pass(ctx context.Context) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +95,8 @@ func (c *Controller) Pass(ctx context.Context) (time.Time, error) {
 }
 
 // passPool decides about a pool and applies the decision.
-func (c *Controller) passPool(ctx context.Context, seen *observation, p *config.Pool, now time.Time) (time.Time, error) {
+func (c *Controller) passPool(ctx context.Context, seen *observation, p *config.Pool, now time.Time) (time.Time,
+	error) {
 	decision := decide.Decide(seen.world(c, p, now))
 	if decision.NeedsLive {
 		if err := c.observeLive(ctx, seen); err != nil {

@@ -29,7 +29,8 @@ func TestIntervalChangesOnceTheLeaseSaysThatTheGatewayFollows(t *testing.T) {
 	}
 	reports := func(version string) {
 		g := lease.Gateway{Name: "gw-0", Pool: "p", Holder: "gw-0", RenewedAt: s.now, Duration: 40 * time.Second,
-			Facts: &lease.Facts{Capacity: 1}, Report: &lease.Report{Claims: lease.Version{UID: s.maps[claims.Name("p")].UID, ResourceVersion: version},
+			Facts: &lease.Facts{Capacity: 1},
+			Report: &lease.Report{Claims: lease.Version{UID: s.maps[claims.Name("p")].UID, ResourceVersion: version},
 				Adverts: &lease.Adverts{Sends: claims.DefaultInterval, Believes: time.Second}}}
 		var l coordinationv1.Lease
 		if err := g.Write(&l, s.language.Keys()); err != nil {

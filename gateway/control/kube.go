@@ -33,8 +33,8 @@ var _ API = (*Kube)(nil)
 // pageSize limits the answers of live lists: a cluster may have tens of thousands of Services.
 const pageSize = 500
 
-// Claims reads the ConfigMaps of pools. A list by label finds those of pools that aren't configured any more. A label may be edited away,
-// so a ConfigMap that isn't in the list is read by name before it counts as lost.
+// Claims reads the ConfigMaps of pools. A list by label finds those of pools that aren't configured any more. A label
+// may be edited away, so a ConfigMap that isn't in the list is read by name before it counts as lost.
 func (k *Kube) Claims(ctx context.Context, pools []string) ([]corev1.ConfigMap, error) {
 	var list corev1.ConfigMapList
 	if err := k.Live.List(ctx, &list, client.InNamespace(k.Namespace), client.HasLabels{k.Keys.Pool}); err != nil {

@@ -23,7 +23,8 @@ func newKube(t *testing.T, objects ...client.Object) (*Kube, *record.FakeRecorde
 	t.Helper()
 	api := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithStatusSubresource(&corev1.Service{}).WithObjects(objects...).Build()
 	events := record.NewFakeRecorder(8)
-	return &Kube{Keys: testLanguage(t).Keys(), Namespace: "lb", MuxNamespaces: []string{"edge"}, Cache: api, Live: api, Writer: api, Events: events}, events
+	return &Kube{Keys: testLanguage(t).Keys(), Namespace: "lb", MuxNamespaces: []string{"edge"}, Cache: api, Live: api,
+		Writer: api, Events: events}, events
 }
 
 func inNamespace(namespace, name string, labels map[string]string) metav1.ObjectMeta {
@@ -33,10 +34,14 @@ func inNamespace(namespace, name string, labels map[string]string) metav1.Object
 func TestListsHaveOnlyWhatTheControllerReads(t *testing.T) {
 	ofPool := map[string]string{testLanguage(t).Keys().Pool: "p"}
 	k, _ := newKube(t,
-		&corev1.Service{ObjectMeta: inNamespace("edge", "web", nil)}, &corev1.Service{ObjectMeta: inNamespace("other", "web", nil)},
-		&corev1.ConfigMap{ObjectMeta: inNamespace("lb", claims.Name("labelled"), ofPool)}, &corev1.ConfigMap{ObjectMeta: inNamespace("lb", claims.Name("bare"), nil)},
-		&corev1.ConfigMap{ObjectMeta: inNamespace("lb", "foreign", nil)}, &corev1.ConfigMap{ObjectMeta: inNamespace("edge", claims.Name("far"), ofPool)},
-		&coordinationv1.Lease{ObjectMeta: inNamespace("lb", lease.Name("a"), ofPool)}, &coordinationv1.Lease{ObjectMeta: inNamespace("lb", "leader", nil)})
+		&corev1.Service{ObjectMeta: inNamespace("edge", "web", nil)},
+		&corev1.Service{ObjectMeta: inNamespace("other", "web", nil)},
+		&corev1.ConfigMap{ObjectMeta: inNamespace("lb", claims.Name("labelled"), ofPool)},
+		&corev1.ConfigMap{ObjectMeta: inNamespace("lb", claims.Name("bare"), nil)},
+		&corev1.ConfigMap{ObjectMeta: inNamespace("lb", "foreign", nil)},
+		&corev1.ConfigMap{ObjectMeta: inNamespace("edge", claims.Name("far"), ofPool)},
+		&coordinationv1.Lease{ObjectMeta: inNamespace("lb", lease.Name("a"), ofPool)},
+		&coordinationv1.Lease{ObjectMeta: inNamespace("lb", "leader", nil)})
 	for _, live := range []bool{false, true} {
 		services, err := k.Services(t.Context(), live)
 		if err != nil || len(services) != 1 || services[0].Namespace != "edge" {
@@ -53,7 +58,8 @@ func TestListsHaveOnlyWhatTheControllerReads(t *testing.T) {
 	}
 }
 
-// pageless answers lists as controller-runtime's cache does: whole, and with a word in place of the token for the next page.
+// pageless answers lists as controller-runtime's cache does: whole, and with a word in place of the token for the next
+// page.
 type pageless struct{ client.Reader }
 
 func (p pageless) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
@@ -108,9 +114,11 @@ func TestWritesOfOldVersionsFail(t *testing.T) {
 func TestEventsNameTheirObjects(t *testing.T) {
 	k, events := newKube(t)
 	events.IncludeObject = true
-	k.Tell(&corev1.Service{ObjectMeta: inNamespace("edge", "web", nil)}, decide.Event{IsWarning: true, Reason: "PoolFull", Message: "full"})
+	k.Tell(&corev1.Service{ObjectMeta: inNamespace("edge", "web", nil)},
+		decide.Event{IsWarning: true, Reason: "PoolFull", Message: "full"})
 	k.Warn("p", decide.Alarm{Gateway: "a", Reason: decide.GatewayStale, Message: "stale"})
-	for _, want := range []string{"Warning PoolFull full involvedObject{kind=,apiVersion=}", "Warning GatewayStale stale involvedObject{kind=Lease,apiVersion=coordination.k8s.io/v1}"} {
+	for _, want := range []string{"Warning PoolFull full involvedObject{kind=,apiVersion=}", "Warning GatewayStale " +
+		"stale involvedObject{kind=Lease,apiVersion=coordination.k8s.io/v1}"} {
 		if got := <-events.Events; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -27,9 +27,11 @@ func NewMetrics() *Metrics {
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_gateway_writes_total", Help: "Writes of the gateways' controller, by kind (claims, status).",
 		}, []string{"kind"}),
-		claims:    desc("pool_claims", "Claims of muxes in the pool, by state: held, or released and still reserved.", "state"),
+		claims: desc("pool_claims", "Claims of muxes in the pool, by state: held, or released and still reserved.",
+			"state"),
 		addresses: desc("pool_addresses", "Addresses in the pool. A pool with more than 65536 counts as 65536."),
-		gateways:  desc("pool_gateways", "Gateways of the pool, by state: live, or stale if the Lease wasn't renewed in time.", "state"),
+		gateways: desc("pool_gateways", "Gateways of the pool, by state: live, or stale if the Lease wasn't renewed in "+
+			"time.", "state"),
 		uncarried: desc("pool_uncarried_muxes", "Muxes that show an address which no live gateway carries."),
 		frozen:    desc("pool_frozen", "1 while the pool's claims can't be read, so that nothing is decided."),
 	}

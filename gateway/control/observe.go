@@ -16,8 +16,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/pool/config"
 )
 
-// observation is what a pass read. Claims are read first and live: so a live list of muxes is never older than the claims. A write of a
-// pool's claims replaces them here, so that the next pool sees the new ones.
+// observation is what a pass read. Claims are read first and live: so a live list of muxes is never older than the
+// claims. A write of a pool's claims replaces them here, so that the next pool sees the new ones.
 type observation struct {
 	stored   map[string]*stored // by pool
 	muxes    []decide.Mux
@@ -96,7 +96,8 @@ func (c *Controller) list(ctx context.Context, seen *observation, live bool) err
 // world collects the facts about one pool.
 func (seen *observation) world(c *Controller, p *config.Pool, now time.Time) *decide.World {
 	w := &decide.World{
-		Pool: *p, Stored: seen.stored[p.Name].Stored, IsLive: seen.isLive, Namespaces: c.MuxNamespaces, Missing: c.missing[p.Name], Deleted: c.deleted.recent(now),
+		Pool: *p, Stored: seen.stored[p.Name].Stored, IsLive: seen.isLive, Namespaces: c.MuxNamespaces,
+		Missing: c.missing[p.Name], Deleted: c.deleted.recent(now),
 		Now: now, Pools: c.addresses,
 	}
 	w.Stored.MayRebuild = !now.Before(c.began.Add(c.RebuildAfter))
@@ -109,7 +110,8 @@ func (seen *observation) world(c *Controller, p *config.Pool, now time.Time) *de
 	}
 	for i := range seen.gateways {
 		if seen.gateways[i].Pool == p.Name {
-			w.Gateways = append(w.Gateways, decide.Gateway{Gateway: seen.gateways[i], IsLive: c.sightings.isLive(seen.gateways[i].Name, now)})
+			w.Gateways = append(w.Gateways,
+				decide.Gateway{Gateway: seen.gateways[i], IsLive: c.sightings.isLive(seen.gateways[i].Name, now)})
 		}
 	}
 	for pool, other := range seen.stored {
@@ -119,7 +121,8 @@ func (seen *observation) world(c *Controller, p *config.Pool, now time.Time) *de
 		for i := range other.Stored.Claims.Muxes {
 			m := &other.Stored.Claims.Muxes[i]
 			for _, a := range m.Addresses {
-				w.Elsewhere = append(w.Elsewhere, decide.Reserved{Address: a, Holder: fmt.Sprintf("mux %s of pool %s", m.Key, pool)})
+				w.Elsewhere = append(w.Elsewhere,
+					decide.Reserved{Address: a, Holder: fmt.Sprintf("mux %s of pool %s", m.Key, pool)})
 			}
 		}
 	}

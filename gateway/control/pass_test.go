@@ -24,7 +24,8 @@ func newPasses(t *testing.T, file string, metrics *control.Metrics) (*server, fu
 	}
 	s := newServer(newLanguage(t))
 	v := s.view()
-	c := control.New(control.Settings{Language: s.language, Namespace: "lb", Pools: parsed, Writes: 1, Now: func() time.Time { return s.now }, Metrics: metrics}, v)
+	c := control.New(control.Settings{Language: s.language, Namespace: "lb", Pools: parsed, Writes: 1,
+		Now: func() time.Time { return s.now }, Metrics: metrics}, v)
 	return s, func() {
 		t.Helper()
 		v.sync(c.Deleted)
@@ -53,7 +54,8 @@ func TestMuxGetsAnAddressOnceAGatewayReportsIt(t *testing.T) {
 	s.program("gw-0")
 	s.report("gw-0")
 	pass()
-	if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr("192.0.2.3")}, shown(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr("192.0.2.3")}, shown(),
+		cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 	writes := s.writes
@@ -62,15 +64,19 @@ func TestMuxGetsAnAddressOnceAGatewayReportsIt(t *testing.T) {
 		t.Error("a pass wrote, although nothing had changed")
 	}
 	want := []string{"web Addressed", "web Carried"}
-	if got := slices.DeleteFunc(slices.Clone(s.events), func(e string) bool { return !slices.Contains(want, e) }); !slices.Equal(got, want) {
+	if got := slices.DeleteFunc(slices.Clone(s.events), func(e string) bool {
+		return !slices.Contains(want, e)
+	}); !slices.Equal(got, want) {
 		t.Errorf("Events: %v", s.events)
 	}
 }
 
 // A range that moved from one pool to another doesn't bring its addresses to a second mux.
 func TestClaimsOfOtherPoolsAreNotHandedOut(t *testing.T) {
-	const before = "pools: [{name: p, addresses: [192.0.2.1], announce: none}, {name: q, addresses: [192.0.2.9], announce: none}]"
-	const after = "pools: [{name: p, addresses: [192.0.2.8], announce: none}, {name: q, addresses: [192.0.2.1, 192.0.2.2], announce: none}]"
+	const before = "pools: [{name: p, addresses: [192.0.2.1], announce: none}, {name: q, addresses: [192.0.2.9], " +
+		"announce: none}]"
+	const after = "pools: [{name: p, addresses: [192.0.2.8], announce: none}, {name: q, addresses: [192.0.2.1, " +
+		"192.0.2.2], announce: none}]"
 	s, pass := newPasses(t, before, nil)
 	s.createMux("old", "p", "")
 	pass()
@@ -79,14 +85,16 @@ func TestClaimsOfOtherPoolsAreNotHandedOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := s.view()
-	c := control.New(control.Settings{Language: s.language, Namespace: "lb", Pools: parsed, Writes: 1, Now: func() time.Time { return s.now }}, v)
+	c := control.New(control.Settings{Language: s.language, Namespace: "lb", Pools: parsed, Writes: 1,
+		Now: func() time.Time { return s.now }}, v)
 	s.createMux("new", "q", "")
 	s.createMux("wants", "q", "192.0.2.1")
 	v.sync(c.Deleted)
 	if _, err := c.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if m, _ := s.claims("q").Find(keyOf("new")); len(m.Addresses) != 1 || m.Addresses[0] != netip.MustParseAddr("192.0.2.2") {
+	if m, _ := s.claims("q").Find(keyOf("new")); len(m.Addresses) != 1 ||
+		m.Addresses[0] != netip.MustParseAddr("192.0.2.2") {
 		t.Errorf("got %+v", m)
 	}
 	if _, found := s.claims("q").Find(keyOf("wants")); found || len(s.broken) > 0 {
@@ -125,8 +133,10 @@ func TestUnreadableClaimsFreezeTheirPoolOnly(t *testing.T) {
 
 // Agents read only the ConfigMap of their own pool, and use no address of any pool as a backend.
 func TestEachPoolsConfigMapHasTheAddressesOfAllPools(t *testing.T) {
-	const before = "pools: [{name: p, addresses: [192.0.2.0/29], exclude: [192.0.2.2], announce: none}, {name: q, addresses: ['2001:db8::1'], announce: none}]"
-	const after = "pools: [{name: p, addresses: [192.0.2.0/29], announce: none}, {name: q, addresses: ['2001:db8::/64'], announce: none}]"
+	const before = "pools: [{name: p, addresses: [192.0.2.0/29], exclude: [192.0.2.2], announce: none}, {name: q, " +
+		"addresses: ['2001:db8::1'], announce: none}]"
+	const after = "pools: [{name: p, addresses: [192.0.2.0/29], announce: none}, {name: q, addresses: " +
+		"['2001:db8::/64'], announce: none}]"
 	s, pass := newPasses(t, before, nil)
 	s.createMux("web", "p", "")
 	pass()
@@ -145,7 +155,8 @@ func TestEachPoolsConfigMapHasTheAddressesOfAllPools(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := s.view()
-	c := control.New(control.Settings{Language: s.language, Namespace: "lb", Pools: parsed, Writes: 1, Now: func() time.Time { return s.now }}, v)
+	c := control.New(control.Settings{Language: s.language, Namespace: "lb", Pools: parsed, Writes: 1,
+		Now: func() time.Time { return s.now }}, v)
 	for i := range 3 {
 		writes := s.writes
 		if i == 2 {

@@ -38,7 +38,8 @@ func newController(t interface{ Fatal(...any) }, s *server, v *view, more ...str
 		t.Fatal(err)
 	}
 	return control.New(control.Settings{
-		Language: s.language, Namespace: "lb", Pools: parsed, RebuildAfter: 15 * time.Second, Writes: 1, Now: func() time.Time { return s.now },
+		Language: s.language, Namespace: "lb", Pools: parsed, RebuildAfter: 15 * time.Second, Writes: 1,
+		Now: func() time.Time { return s.now },
 	}, v)
 }
 
@@ -95,8 +96,10 @@ func (h *history) step() {
 	s := h.s
 	name := func() string { return fmt.Sprint("mux-", rapid.IntRange(0, 4).Draw(h.T, "mux")) }
 	gateway := func() string { return fmt.Sprint("gw-", rapid.IntRange(0, 2).Draw(h.T, "gateway")) }
-	switch what := rapid.SampledFrom([]string{"pass", "pass", "pass", "other pass", "sync", "sync", "mux", "delete", "recreate", "agent", "agent", "report",
-		"gateway dies", "gateway starts", "deaf restart", "segment", "segment", "storm", "lease deleted", "time", "time", "much time", "claims lost", "copy", "restore", "empty", "restart"}).Draw(h.T, "what"); what {
+	switch what := rapid.SampledFrom([]string{"pass", "pass", "pass", "other pass", "sync", "sync", "mux", "delete",
+		"recreate", "agent", "agent", "report",
+		"gateway dies", "gateway starts", "deaf restart", "segment", "segment", "storm", "lease deleted", "time", "time",
+		"much time", "claims lost", "copy", "restore", "empty", "restart"}).Draw(h.T, "what"); what {
 	case "pass":
 		h.pass(0)
 	case "other pass":
@@ -105,7 +108,8 @@ func (h *history) step() {
 		i := rapid.IntRange(0, 1).Draw(h.T, "view")
 		h.views[i].sync(h.controllers[i].Deleted)
 	case "mux":
-		s.createMux(name(), "p", rapid.SampledFrom([]string{"", "", "192.0.2.1", "192.0.2.2", "203.0.113.1"}).Draw(h.T, "wanted"))
+		s.createMux(name(), "p",
+			rapid.SampledFrom([]string{"", "", "192.0.2.1", "192.0.2.2", "203.0.113.1"}).Draw(h.T, "wanted"))
 	case "delete":
 		s.deleteMux(name())
 	case "recreate":
@@ -135,7 +139,9 @@ func (h *history) step() {
 			a.cut = rapid.Bool().Draw(h.T, "cut")
 		}
 		lost := rapid.IntRange(0, 95).Draw(h.T, "lost percent")
-		s.segment(time.Duration(rapid.IntRange(1, 10).Draw(h.T, "storm"))*50*time.Millisecond, func() bool { return rapid.IntRange(0, 99).Draw(h.T, "chance") < lost })
+		s.segment(time.Duration(rapid.IntRange(1, 10).Draw(h.T, "storm"))*50*time.Millisecond, func() bool {
+			return rapid.IntRange(0, 99).Draw(h.T, "chance") < lost
+		})
 	case "gateway starts":
 		s.start(gateway())
 	case "lease deleted":
@@ -218,7 +224,8 @@ func TestPromisesHoldAfterEveryWrite(t *testing.T) {
 	})
 }
 
-// checkCalm checks what holds once nothing happens any more: each mux that can have an address shows the one that is claimed.
+// checkCalm checks what holds once nothing happens any more: each mux that can have an address shows the one that is
+// claimed.
 func (h *history) checkCalm() {
 	c := h.s.claims("p")
 	if c == nil {

@@ -7,8 +7,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
-// sightings remember when each Lease was seen to be renewed, by this process's clock: the clocks of gateways may be wrong. A Lease that is
-// seen for the first time counts as renewed if its own time says so.
+// sightings remember when each Lease was seen to be renewed, by this process's clock: the clocks of gateways may be
+// wrong. A Lease that is seen for the first time counts as renewed if its own time says so.
 type sightings struct {
 	mu   sync.Mutex
 	last map[string]sighting

@@ -10,8 +10,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// trimService keeps the fields that a pass reads. Of a Service that no pass looks at, it keeps only the name, the UID and the version. At
-// each change, the API server sends the whole Service: so if it gets a class of gateways later, its fields are there.
+// trimService keeps the fields that a pass reads. Of a Service that no pass looks at, it keeps only the name, the UID
+// and the version. At each change, the API server sends the whole Service: so if it gets a class of gateways later, its
+// fields are there.
 func trimService(language validation.Language, svc *corev1.Service) {
 	meta := metav1.ObjectMeta{Namespace: svc.Namespace, Name: svc.Name, UID: svc.UID, ResourceVersion: svc.ResourceVersion}
 	if _, is := decide.Parse(language, svc); !is {
@@ -39,8 +40,9 @@ func trimService(language validation.Language, svc *corev1.Service) {
 
 // trimConfigMap keeps the name: claims are read live, and the informer only tells of changes.
 func trimConfigMap(cm *corev1.ConfigMap) {
-	*cm = corev1.ConfigMap{TypeMeta: cm.TypeMeta, ObjectMeta: metav1.ObjectMeta{Namespace: cm.Namespace, Name: cm.Name, UID: cm.UID,
-		ResourceVersion: cm.ResourceVersion}}
+	*cm = corev1.ConfigMap{TypeMeta: cm.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{Namespace: cm.Namespace, Name: cm.Name, UID: cm.UID,
+			ResourceVersion: cm.ResourceVersion}}
 }
 
 func trimLease(l *coordinationv1.Lease) { l.ManagedFields, l.OwnerReferences = nil, nil }

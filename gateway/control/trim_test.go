@@ -20,14 +20,16 @@ func TestTrimKeepsWhatAPassReads(t *testing.T) {
 	svc.Annotations[keys.Multiplexer], svc.Annotations[keys.Address], svc.Annotations[keys.Gateways] = "true", "192.0.2.1", "2"
 	svc.CreationTimestamp = metav1.NewTime(noon)
 	svc.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, IPFamilyPolicy: &policy,
-		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}
+		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
+		Ports:      []corev1.ServicePort{{Name: "http", Port: 80}}}
 	want, _ := decide.Parse(language, svc.DeepCopy())
 	trimService(language, svc)
 	got, is := decide.Parse(language, svc)
 	if !is || len(svc.Spec.Ports) > 0 || svc.Annotations["note"] != "" {
 		t.Errorf("%t, %+v", is, svc)
 	}
-	if want.Service.CreationTimestamp != got.Service.CreationTimestamp || want.Service.Generation != got.Service.Generation ||
+	if want.Service.CreationTimestamp != got.Service.CreationTimestamp ||
+		want.Service.Generation != got.Service.Generation ||
 		!cmp.Equal(want.Service.Spec.IPFamilies, got.Service.Spec.IPFamilies) || *got.Service.Spec.IPFamilyPolicy != policy {
 		t.Errorf("got %+v", got.Service)
 	}

@@ -41,7 +41,8 @@ func (c *Controller) Setup(m manager.Manager, informers cache.Cache) error {
 		return err
 	}
 	for _, watched := range []source.Source{
-		source.Kind[client.Object](informers, &corev1.Service{}, soon(), predicate.NewPredicateFuncs(c.concerns), predicate.Funcs{DeleteFunc: c.hears}),
+		source.Kind[client.Object](informers, &corev1.Service{}, soon(), predicate.NewPredicateFuncs(c.concerns),
+			predicate.Funcs{DeleteFunc: c.hears}),
 		source.Kind[client.Object](informers, &corev1.ConfigMap{}, soon()),
 		source.Kind[client.Object](informers, &coordinationv1.Lease{}, soon(), predicate.Funcs{UpdateFunc: c.tellsNews}),
 	} {
@@ -53,13 +54,15 @@ func (c *Controller) Setup(m manager.Manager, informers cache.Cache) error {
 }
 
 func (c *Controller) options() controller.Options {
-	return controller.Options{MaxConcurrentReconciles: 1, Reconciler: reconcile.Func(c.Reconcile), RateLimiter: c.retries()}
+	return controller.Options{MaxConcurrentReconciles: 1, Reconciler: reconcile.Func(c.Reconcile),
+		RateLimiter: c.retries()}
 }
 
-// retries pauses before a pass that failed is tried again: up to 30 seconds, but not beyond the time at which a pass is due anyway. One
-// status that can't be written delays no other mux.
+// retries pauses before a pass that failed is tried again: up to 30 seconds, but not beyond the time at which a pass is
+// due anyway. One status that can't be written delays no other mux.
 func (c *Controller) retries() workqueue.TypedRateLimiter[reconcile.Request] {
-	return &untilDue{workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second), c}
+	return &untilDue{workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond,
+		30*time.Second), c}
 }
 
 type untilDue struct {
@@ -90,7 +93,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// concerns is true for a Service that a pass looks at. A Service that lost its class still has our conditions, until a pass removes them.
+// concerns is true for a Service that a pass looks at. A Service that lost its class still has our conditions, until a
+// pass removes them.
 func (c *Controller) concerns(object client.Object) bool {
 	svc, is := object.(*corev1.Service)
 	if !is {
@@ -108,8 +112,8 @@ func (c *Controller) hears(e event.DeleteEvent) bool {
 	return true
 }
 
-// tellsNews is false if an update only renews a live gateway's Lease, and at most brings new counts of traffic. No decision depends on
-// these, and gateways renew their Leases every few seconds.
+// tellsNews is false if an update only renews a live gateway's Lease, and at most brings new counts of traffic. No
+// decision depends on these, and gateways renew their Leases every few seconds.
 func (c *Controller) tellsNews(e event.UpdateEvent) bool {
 	keys := c.Language.Keys()
 	decisive := func(annotations map[string]string) map[string]string {
@@ -119,7 +123,8 @@ func (c *Controller) tellsNews(e event.UpdateEvent) bool {
 	}
 	before, is := e.ObjectOld.(*coordinationv1.Lease)
 	after, too := e.ObjectNew.(*coordinationv1.Lease)
-	if !is || !too || !maps.Equal(before.Labels, after.Labels) || !maps.Equal(decisive(before.Annotations), decisive(after.Annotations)) {
+	if !is || !too || !maps.Equal(before.Labels, after.Labels) ||
+		!maps.Equal(decisive(before.Annotations), decisive(after.Annotations)) {
 		return true
 	}
 	g, is := lease.Read(after, keys)

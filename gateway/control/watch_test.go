@@ -21,8 +21,10 @@ func denied(t *testing.T, leases ...lease.Gateway) *Controller {
 	t.Helper()
 	language := testLanguage(t)
 	class := language.FormatGatewayClass("p")
-	mux := &corev1.Service{ObjectMeta: inNamespace("edge", "web", nil), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
-		LoadBalancerClass: &class, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, Ports: []corev1.ServicePort{{Port: 80}}}}
+	mux := &corev1.Service{ObjectMeta: inNamespace("edge", "web", nil),
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+			LoadBalancerClass: &class, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
+			Ports: []corev1.ServicePort{{Port: 80}}}}
 	mux.UID, mux.Annotations = "1", map[string]string{language.Keys().Multiplexer: "true"}
 	objects := []client.Object{mux}
 	for i := range leases {
@@ -33,20 +35,24 @@ func denied(t *testing.T, leases ...lease.Gateway) *Controller {
 		objects = append(objects, l)
 	}
 	k, _ := newKube(t, objects...)
-	k.Writer = interceptor.NewClient(k.Writer.(client.WithWatch), interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string,
-		client.Object, client.Patch, ...client.SubResourcePatchOption) error {
-		return apierrors.NewForbidden(corev1.Resource("services"), "web", nil)
-	}})
+	k.Writer = interceptor.NewClient(k.Writer.(client.WithWatch),
+		interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string,
+			client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+			return apierrors.NewForbidden(corev1.Resource("services"), "web", nil)
+		}})
 	pools, err := config.Parse([]byte("pools: [{name: p, addresses: [192.0.2.1], announce: none}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Settings{Language: language, Namespace: "lb", Pools: pools, Writes: 1, Now: func() time.Time { return noon }}, k)
+	return New(Settings{Language: language, Namespace: "lb", Pools: pools, Writes: 1, Now: func() time.Time {
+		return noon
+	}}, k)
 }
 
 // A policy that denies one status delays no other mux by more than 30 seconds, and no deadline at all.
 func TestStatusThatCannotBeWrittenDelaysNoDeadline(t *testing.T) {
-	live := lease.Gateway{Name: "a", Pool: "p", Holder: "a", RenewedAt: noon, Duration: 15 * time.Second, Facts: &lease.Facts{}}
+	live := lease.Gateway{Name: "a", Pool: "p", Holder: "a", RenewedAt: noon, Duration: 15 * time.Second,
+		Facts: &lease.Facts{}}
 	for name, test := range map[string]struct {
 		leases []lease.Gateway
 		want   time.Duration
@@ -74,7 +80,8 @@ func TestStatusThatCannotBeWrittenDelaysNoDeadline(t *testing.T) {
 func TestOnlyNewsOfALeaseWakeTheController(t *testing.T) {
 	keys := testLanguage(t).Keys()
 	made := func(change func(*lease.Gateway)) *coordinationv1.Lease {
-		g := lease.Gateway{Name: "a", Pool: "p", RenewedAt: noon, Duration: 15 * time.Second, Facts: &lease.Facts{}, Traffic: &lease.Traffic{Over: time.Second}}
+		g := lease.Gateway{Name: "a", Pool: "p", RenewedAt: noon, Duration: 15 * time.Second, Facts: &lease.Facts{},
+			Traffic: &lease.Traffic{Over: time.Second}}
 		change(&g)
 		l := &coordinationv1.Lease{}
 		if err := g.Write(l, keys); err != nil {

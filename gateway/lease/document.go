@@ -56,7 +56,8 @@ type refusalJSON struct {
 }
 
 func (f *Facts) document() *factsJSON {
-	doc := &factsJSON{Node: f.Node, Zone: f.Zone, Addresses: texts(sorted(f.Addresses)), Capacity: f.Capacity, Version: f.Version}
+	doc := &factsJSON{Node: f.Node, Zone: f.Zone, Addresses: texts(sorted(f.Addresses)), Capacity: f.Capacity,
+		Version: f.Version}
 	networks := slices.Clone(f.BackendNetworks)
 	sortNetworks(networks)
 	for _, n := range slices.Compact(networks) {

@@ -120,8 +120,8 @@ type Refusal struct {
 	Message string
 }
 
-// IsFresh is true if the Lease was renewed in time by the given clock. The clocks of two machines differ: a caller that watches the Lease
-// should rely on when it saw renewals instead.
+// IsFresh is true if the Lease was renewed in time by the given clock. The clocks of two machines differ: a caller that
+// watches the Lease should rely on when it saw renewals instead.
 func (g *Gateway) IsFresh(now time.Time) bool { return now.Before(g.RenewedAt.Add(g.Duration)) }
 
 // Fails is true if the gateway's probes of a backend fail.

@@ -2,7 +2,8 @@ package lease
 
 import "time"
 
-// Write writes at most this much, and Read ignores parts that are larger. Annotations of an object may have 256 KiB together.
+// Write writes at most this much, and Read ignores parts that are larger. Annotations of an object may have 256 KiB
+// together.
 const (
 	factsLimit  = 16 << 10
 	reportLimit = 200 << 10

@@ -40,7 +40,8 @@ func Read(lease *coordinationv1.Lease, keys validation.Keys) (Gateway, bool) {
 }
 
 // readPart reads the JSON of an annotation. It returns nil if the annotation is missing or unreadable.
-func readPart[D, T any](g *Gateway, annotations map[string]string, key string, limit int, convert func(*D) (*T, error)) *T {
+func readPart[D, T any](g *Gateway, annotations map[string]string, key string, limit int,
+	convert func(*D) (*T, error)) *T {
 	text, there := annotations[key]
 	if !there {
 		return nil
@@ -63,12 +64,14 @@ func readPart[D, T any](g *Gateway, annotations map[string]string, key string, l
 }
 
 func (g *Gateway) problem(key string, err error) {
-	g.Problems = append(g.Problems, fmt.Sprintf("Lease %s, annotation %s: %v: restart the agent of gateway %s, or give it the version of the controller",
+	g.Problems = append(g.Problems, fmt.Sprintf("Lease %s, annotation %s: %v: restart the agent of gateway %s, or give "+
+		"it the version of the controller",
 		Name(g.Name), key, err, g.Name))
 }
 
 func (doc *factsJSON) facts() (*Facts, error) {
-	f := &Facts{Node: short(doc.Node, maxText), Zone: short(doc.Zone, maxText), Version: short(doc.Version, maxText), Capacity: doc.Capacity}
+	f := &Facts{Node: short(doc.Node, maxText), Zone: short(doc.Zone, maxText), Version: short(doc.Version, maxText),
+		Capacity: doc.Capacity}
 	if f.Capacity < 0 || f.Capacity > maxCapacity {
 		return nil, fmt.Errorf("capacity %d isn't from 0 to %d", f.Capacity, maxCapacity)
 	}
@@ -116,7 +119,9 @@ func (doc *reportJSON) report() (*Report, error) {
 	for i := range doc.Muxes {
 		m := &doc.Muxes[i]
 		if len(m.Programmed) > maxAddresses {
-			return nil, fmt.Errorf("mux %s has %d addresses, and at most %d are read", short(m.UID, maxText), len(m.Programmed), maxAddresses)
+			return nil,
+				fmt.Errorf("mux %s has %d addresses, and at most %d are read", short(m.UID, maxText), len(m.Programmed),
+					maxAddresses)
 		}
 		addresses, err := parseAddresses(m.Programmed)
 		if err != nil {
@@ -159,7 +164,9 @@ func (doc *advertsJSON) adverts() (*Adverts, error) {
 	sends, err := time.ParseDuration(doc.Sends)
 	believes, err2 := time.ParseDuration(doc.Believes)
 	if err != nil || err2 != nil || sends < 0 || believes < 0 {
-		return nil, fmt.Errorf("%q and %q aren't intervals of adverts such as 100ms", short(doc.Sends, maxText), short(doc.Believes, maxText))
+		return nil,
+			fmt.Errorf("%q and %q aren't intervals of adverts such as 100ms", short(doc.Sends, maxText),
+				short(doc.Believes, maxText))
 	}
 	return &Adverts{sends, believes}, nil
 }

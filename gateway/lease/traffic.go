@@ -40,7 +40,8 @@ type Amounts struct{ Connections, Packets, Bytes uint64 }
 func Busiest(ports []PortTraffic, over time.Duration) *Traffic {
 	ports = slices.DeleteFunc(slices.Clone(ports), func(p PortTraffic) bool { return p.Total == Amounts{} })
 	slices.SortFunc(ports, func(a, b PortTraffic) int {
-		return cmp.Or(cmp.Compare(b.Lately.Bytes, a.Lately.Bytes), cmp.Compare(b.Total.Bytes, a.Total.Bytes), a.Address.Compare(b.Address),
+		return cmp.Or(cmp.Compare(b.Lately.Bytes, a.Lately.Bytes), cmp.Compare(b.Total.Bytes, a.Total.Bytes),
+			a.Address.Compare(b.Address),
 			cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.First, b.First))
 	})
 	kept := min(len(ports), maxTraffic)
@@ -69,7 +70,8 @@ func (t *Traffic) encode() string {
 		if p.Last != p.First {
 			port += "-" + strconv.Itoa(int(p.Last))
 		}
-		doc.Ports = append(doc.Ports, portTrafficJSON{p.Address.String(), port + "/" + string(p.Protocol), p.Total.list(), p.Lately.list()})
+		doc.Ports = append(doc.Ports,
+			portTrafficJSON{p.Address.String(), port + "/" + string(p.Protocol), p.Total.list(), p.Lately.list()})
 	}
 	text, _ := json.Marshal(doc) // can't fail: it has only texts and numbers
 	return string(text)
@@ -81,7 +83,9 @@ func (doc *trafficJSON) traffic() (*Traffic, error) {
 	const longest = 24 * 60 * 60
 	over := time.Duration(doc.Seconds * float64(time.Second)).Round(time.Millisecond) // 2.563 s would be a nanosecond less
 	if over <= 0 || doc.Seconds > longest || len(doc.Ports) > maxTraffic {            // readers divide by over
-		return nil, fmt.Errorf("%d ports over %g seconds: at most %d ports over at most a day are read", len(doc.Ports), doc.Seconds, maxTraffic)
+		return nil,
+			fmt.Errorf("%d ports over %g seconds: at most %d ports over at most a day are read", len(doc.Ports), doc.Seconds,
+				maxTraffic)
 	}
 	t := &Traffic{Over: over, Omitted: max(0, doc.Omitted)}
 	for i := range doc.Ports {
@@ -104,9 +108,13 @@ func (doc *portTrafficJSON) traffic() (PortTraffic, error) {
 	from, wrongFirst := strconv.ParseUint(first, 10, 16)
 	to, wrongLast := strconv.ParseUint(last, 10, 16)
 	known := []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}
-	if cmp.Or(wrong, wrongFirst, wrongLast) != nil || !isPlain(address) || from == 0 || to < from || !slices.Contains(known, corev1.Protocol(protocol)) {
-		return PortTraffic{}, fmt.Errorf("%q of %q isn't a port such as 443/TCP of an IP address", short(doc.Port, maxText), short(doc.Address, maxText))
+	if cmp.Or(wrong, wrongFirst, wrongLast) != nil || !isPlain(address) || from == 0 || to < from ||
+		!slices.Contains(known, corev1.Protocol(protocol)) {
+		return PortTraffic{},
+			fmt.Errorf("%q of %q isn't a port such as 443/TCP of an IP address", short(doc.Port, maxText),
+				short(doc.Address, maxText))
 	}
 	amounts := func(list [3]uint64) Amounts { return Amounts{list[0], list[1], list[2]} }
-	return PortTraffic{address, corev1.Protocol(protocol), uint16(from), uint16(to), amounts(doc.Total), amounts(doc.Lately)}, nil
+	return PortTraffic{address, corev1.Protocol(protocol), uint16(from), uint16(to), amounts(doc.Total),
+		amounts(doc.Lately)}, nil
 }

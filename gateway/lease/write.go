@@ -19,9 +19,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Write writes the gateway into its Lease: name, labels, annotations and spec. It leaves foreign annotations. Equal gateways give
-// equal Leases. It fails, and changes nothing, if Read wouldn't read the facts back as they are. A report that is too long is cut,
-// and says so.
+// Write writes the gateway into its Lease: name, labels, annotations and spec. It leaves foreign annotations. Equal
+// gateways give equal Leases. It fails, and changes nothing, if Read wouldn't read the facts back as they are. A report
+// that is too long is cut, and says so.
 func (g *Gateway) Write(lease *coordinationv1.Lease, keys validation.Keys) error {
 	if err := g.check(); err != nil {
 		return fmt.Errorf("gateway %q: %w", short(g.Name, maxText), err)
@@ -31,7 +31,8 @@ func (g *Gateway) Write(lease *coordinationv1.Lease, keys validation.Keys) error
 		return fmt.Errorf("gateway %s: facts that can't be written: %w", g.Name, err)
 	}
 	if len(facts) > factsLimit {
-		return fmt.Errorf("gateway %s: the facts take %d bytes, and there is room for %d: list fewer networks of backends", g.Name,
+		return fmt.Errorf("gateway %s: the facts take %d bytes, and there is room for %d: list fewer networks of backends",
+			g.Name,
 			len(facts), factsLimit)
 	}
 	report := ""
@@ -57,7 +58,8 @@ func (g *Gateway) Write(lease *coordinationv1.Lease, keys validation.Keys) error
 	if g.Traffic != nil {
 		lease.Annotations[keys.GatewayTraffic] = g.Traffic.encode()
 	}
-	renewed, seconds, holder := metav1.NewMicroTime(g.RenewedAt.UTC().Truncate(time.Microsecond)), int32(g.Duration/time.Second), g.Holder
+	renewed, seconds, holder := metav1.NewMicroTime(
+		g.RenewedAt.UTC().Truncate(time.Microsecond)), int32(g.Duration/time.Second), g.Holder
 	lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds, lease.Spec.HolderIdentity = &renewed, &seconds, &holder
 	return nil
 }
@@ -66,7 +68,8 @@ func (g *Gateway) check() error {
 	_, nameable := GatewayOf(Name(g.Name))
 	switch {
 	case !nameable || len(Name(g.Name)) > maxText:
-		return fmt.Errorf("it can't be a gateway's name: use lower-case letters, digits and dashes, at most %d", maxText-len(NamePrefix))
+		return fmt.Errorf("it can't be a gateway's name: use lower-case letters, digits and dashes, at most %d",
+			maxText-len(NamePrefix))
 	case len(kube.IsDNS1123Label(g.Pool)) > 0:
 		return fmt.Errorf("pool %q can't be a pool's name: use lower-case letters, digits and dashes", short(g.Pool, maxText))
 	case g.Duration < time.Second || g.Duration > maxDuration || g.Duration%time.Second != 0:
@@ -100,8 +103,8 @@ func (g *Gateway) check() error {
 	return nil
 }
 
-// encode returns the report as JSON of at most reportLimit bytes. Of a report that is too long, messages go first, then muxes from
-// the end; Omitted counts them.
+// encode returns the report as JSON of at most reportLimit bytes. Of a report that is too long, messages go first, then
+// muxes from the end; Omitted counts them.
 func (r *Report) encode() string {
 	doc := r.document()
 	text := marshal(doc)

@@ -18,12 +18,12 @@ type Gateway struct {
 	Capacity int
 }
 
-// Order returns the names of the gateways that can take a seat, the preferred one first. The key identifies the seat, such
-// as "pool/7".
+// Order returns the names of the gateways that can take a seat, the preferred one first. The key identifies the seat,
+// such as "pool/7".
 //
-// The first gateway is the one with the highest score. The others alternate between zones: no zone comes a second time before
-// every other zone came once. So the second gateway is in another zone than the first wherever there is another zone. If a
-// gateway is listed twice, its first entry counts.
+// The first gateway is the one with the highest score. The others alternate between zones: no zone comes a second time
+// before every other zone came once. So the second gateway is in another zone than the first wherever there is another
+// zone. If a gateway is listed twice, its first entry counts.
 func Order(key string, gateways []Gateway) []string {
 	ranked := rank(key, gateways)
 	used := map[string]int{} // gateways that a zone has placed so far

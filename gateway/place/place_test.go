@@ -56,7 +56,8 @@ func TestOrderDoesNotDependOnInputOrder(t *testing.T) {
 	})
 }
 
-// A gateway that goes moves only its own keys; seen backwards, one that comes takes keys, and moves none between others.
+// A gateway that goes moves only its own keys; seen backwards, one that comes takes keys, and moves none between
+// others.
 func TestOnlyTheKeysOfALostGatewayMove(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gateways, key := drawGateways(t, 2), drawKey(t)
@@ -140,7 +141,8 @@ func TestSeatsShareAddressesEvenly(t *testing.T) {
 	const addresses, seats = 4000, 16
 	taken := map[uint8]int{}
 	for i := range addresses {
-		seat, _ := place.Seat(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), []uint8{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 200})
+		seat, _ := place.Seat(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}),
+			[]uint8{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 200})
 		taken[seat]++
 	}
 	fair := float64(addresses) / seats

@@ -10,8 +10,8 @@ import (
 
 // Pool hands out addresses.
 type Pool interface {
-	// Ensure returns the addresses of a mux: those that it holds already, and new ones for families that it lacks. A *Refusal says
-	// why the mux can't have one.
+	// Ensure returns the addresses of a mux: those that it holds already, and new ones for families that it lacks. A
+	// *Refusal says why the mux can't have one.
 	Ensure(ctx context.Context, request Request) ([]netip.Addr, error)
 	// Release gives back the addresses of a mux. It is no error if the mux has none.
 	Release(ctx context.Context, mux types.NamespacedName) error

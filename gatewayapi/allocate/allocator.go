@@ -45,7 +45,8 @@ func New(options Options) *Allocator {
 // Name says what the Allocator does.
 func (a *Allocator) Name() string { return "allocating numbers for routes" }
 
-// Suffices is true if the API server serves Gateways and routes. Without ListenerSets, the Allocator only tells routes why they have no listener.
+// Suffices is true if the API server serves Gateways and routes. Without ListenerSets, the Allocator only tells routes
+// why they have no listener.
 func (a *Allocator) Suffices(kinds run.Kinds) bool {
 	return kinds.Has("Gateway") && (kinds.Has(read.TCPRoute) || kinds.Has(read.UDPRoute))
 }

@@ -13,8 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// BenchmarkWorstRoutesOfAListenerSet has routes with ListenerSets of their own, which all name one and the same ListenerSet since an edit. The time
-// for one route must not grow with the number of routes.
+// BenchmarkWorstRoutesOfAListenerSet has routes with ListenerSets of their own, which all name one and the same
+// ListenerSet since an edit. The time for one route must not grow with the number of routes.
 func BenchmarkWorstRoutesOfAListenerSet(b *testing.B) {
 	for _, routes := range [...]int{500, 4000} {
 		b.Run(fmt.Sprintf("routes=%d", routes), func(b *testing.B) {
@@ -22,13 +22,15 @@ func BenchmarkWorstRoutesOfAListenerSet(b *testing.B) {
 			var all []read.Route
 			var sets []*gatewayv1.ListenerSet
 			for i := range routes {
-				object := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("broker-%d", i), UID: types.UID(fmt.Sprint(i)),
+				object := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("broker-%d", i),
+					UID:         types.UID(fmt.Sprint(i)),
 					Annotations: map[string]string{s.keys.Gateway: "infra/edge"}}}
 				object.Spec.ParentRefs = []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: "all"}}
 				route, _ := read.RouteOf(object)
 				all = append(all, route)
 				claim := plan.Claim{Public: int32(10000 + i)}
-				sets = append(sets, read.ListenerSet(&s.keys, &route, object.Name, types.NamespacedName{Namespace: "infra", Name: "edge"}, &claim))
+				sets = append(sets, read.ListenerSet(&s.keys, &route, object.Name,
+					types.NamespacedName{Namespace: "infra", Name: "edge"}, &claim))
 			}
 			for b.Loop() {
 				o := &pass{line: s.line, routes: map[types.NamespacedName]*asking{}, sets: sets}

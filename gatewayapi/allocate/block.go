@@ -9,11 +9,12 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
-// A Gateway is blocked while the API server refuses its ledger, or the ledger's generation on it. A blocked Gateway is frozen, and its routes learn why.
-// From time to time a pass tries again: a trial. A trial sends no Events about the Gateway until it has succeeded; otherwise each trial would repeat
-// them.
+// A Gateway is blocked while the API server refuses its ledger, or the ledger's generation on it. A blocked Gateway is
+// frozen, and its routes learn why. From time to time a pass tries again: a trial. A trial sends no Events about the
+// Gateway until it has succeeded; otherwise each trial would repeat them.
 
-// block blocks the Gateway if its ledger is too large, or the API server refuses a write. The next pass comes at once to report that.
+// block blocks the Gateway if its ledger is too large, or the API server refuses a write. The next pass comes at once
+// to report that.
 func (o *pass) block(err error) error {
 	if !refusal.Is(err) && !errors.Is(err, codec.ErrUnwritable) {
 		return err

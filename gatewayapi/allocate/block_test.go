@@ -35,7 +35,8 @@ func TestARefusedLedgerIsToldOnce(t *testing.T) {
 	w.line.Log = funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	w.refuses(&tries)
 	w.put(&gatewayv1.TCPRoute{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Annotations: map[string]string{w.keys.Gateway: "infra/edge"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a",
+			Annotations: map[string]string{w.keys.Gateway: "infra/edge"}},
 		Spec: gatewayv1.TCPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{
 			ParentRefs: []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: "a"}},
 		}},
@@ -62,7 +63,8 @@ func TestARefusedLedgerIsToldOnce(t *testing.T) {
 	}
 	w.api.Answer = func(_, _ client.Object) (bool, error) { return true, nil }
 	w.rest()
-	if w.has(t, map[string]int32{"a": 20000}); len(lines) != 2 || !strings.Contains(lines[1], `"the Gateway isn't frozen any more"`) {
+	if w.has(t, map[string]int32{"a": 20000}); len(lines) != 2 ||
+		!strings.Contains(lines[1], `"the Gateway isn't frozen any more"`) {
 		t.Errorf("once the ledger isn't refused any more, the log has %q", lines)
 	}
 }

@@ -17,9 +17,10 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
 
-// TestPromisesOfTheAllocator plays histories. People change Gateways, routes, namespaces, ListenerSets and ledgers, and the allocator follows with
-// caches that are stale, writes that fail or whose answer is lost, crashes between two writes, and restarts. The judge checks each write. Once
-// nothing is left to do, all objects must be as the reference says.
+// TestPromisesOfTheAllocator plays histories. People change Gateways, routes, namespaces, ListenerSets and ledgers, and
+// the allocator follows with caches that are stale, writes that fail or whose answer is lost, crashes between two
+// writes, and restarts. The judge checks each write. Once nothing is left to do, all objects must be as the reference
+// says.
 func TestPromisesOfTheAllocator(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := newHistory(r)
@@ -38,7 +39,8 @@ func TestPromisesOfTheAllocator(t *testing.T) {
 		before := h.api.Wrote
 		h.rest()
 		knowsAll := len(h.judge.harmed) == 0 // a new process knows less of a frozen Gateway whose ledger is lost
-		h.checkf(h.api.Wrote == before || !knowsAll, "quiet: a process that starts makes %d writes, though nothing changed", h.api.Wrote-before)
+		h.checkf(h.api.Wrote == before || !knowsAll, "quiet: a process that starts makes %d writes, though nothing changed",
+			h.api.Wrote-before)
 	})
 }
 
@@ -56,10 +58,12 @@ func newHistory(r *rapid.T) *history {
 	h.api.Answer = h.answer
 	if h.chance("furnished", 80) {
 		h.put(&gatewayv1.Gateway{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge", Annotations: map[string]string{h.keys.PortRange: "20000-20003"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge",
+				Annotations: map[string]string{h.keys.PortRange: "20000-20003"}},
 			Spec: gatewayv1.GatewaySpec{
-				Listeners:        []gatewayv1.Listener{{Name: "web", Port: 20001, Protocol: gatewayv1.HTTPProtocolType}},
-				AllowedListeners: &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromAll)}},
+				Listeners: []gatewayv1.Listener{{Name: "web", Port: 20001, Protocol: gatewayv1.HTTPProtocolType}},
+				AllowedListeners: &gatewayv1.AllowedListeners{
+					Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromAll)}},
 			},
 		})
 	}
@@ -97,12 +101,14 @@ func (h *history) answer(before, after client.Object) (bool, error) {
 		h.note("  an answer is lost")
 		return true, gatewaytest.ErrNoAnswer
 	case fate <= 11:
-		return false, apierrors.NewConflict(corev1.Resource(gatewaytest.KindOf(object)), object.GetName(), errors.New("it was modified"))
+		return false,
+			apierrors.NewConflict(corev1.Resource(gatewaytest.KindOf(object)), object.GetName(), errors.New("it was modified"))
 	}
 	return false, gatewaytest.ErrNoAnswer
 }
 
-// restart begins a process. The process may have to wait before it rebuilds a ledger, and its cache may lack routes at first.
+// restart begins a process. The process may have to wait before it rebuilds a ledger, and its cache may lack routes at
+// first.
 func (h *history) restart() {
 	h.rebuildFrom = h.now.Add(pick(h, "rebuilds after", 0, 0, 15*time.Second))
 	h.stage.restart()

@@ -23,19 +23,21 @@ type judge struct {
 	has map[types.UID]slot
 	// owners are the names of these routes.
 	owners map[types.UID]types.NamespacedName
-	// asked are routes that asked for the number that they have. If such a route asks for auto later, it must keep the number only if the range
-	// has it.
+	// asked are routes that asked for the number that they have. If such a route asks for auto later, it must keep the
+	// number only if the range has it.
 	asked map[types.UID]bool
 	// made are the ListenerSets as the process wrote them last.
 	made map[types.NamespacedName]*gatewayv1.ListenerSet
 	// ledgers are the ledgers that the process may use: the one that it wrote last, and those that people put since.
 	ledgers map[types.NamespacedName][]*corev1.ConfigMap
-	// harmed are Gateways whose ledger people deleted or changed, until the process writes the ledger, or the Gateway is well at rest.
+	// harmed are Gateways whose ledger people deleted or changed, until the process writes the ledger, or the Gateway is
+	// well at rest.
 	harmed map[types.NamespacedName]bool
 }
 
 func newJudge(s *stage) judge {
-	return judge{s, map[types.UID]slot{}, map[types.UID]types.NamespacedName{}, map[types.UID]bool{}, map[types.NamespacedName]*gatewayv1.ListenerSet{},
+	return judge{s, map[types.UID]slot{}, map[types.UID]types.NamespacedName{}, map[types.UID]bool{},
+		map[types.NamespacedName]*gatewayv1.ListenerSet{},
 		map[types.NamespacedName][]*corev1.ConfigMap{}, map[types.NamespacedName]bool{}}
 }
 
@@ -57,12 +59,13 @@ func (j *judge) deed() {
 func (j *judge) forgetDisasters() {
 	maps.DeleteFunc(j.harmed, func(gateway types.NamespacedName, _ bool) bool { return j.isWell(gateway) })
 	maps.DeleteFunc(j.made, func(_ types.NamespacedName, made *gatewayv1.ListenerSet) bool {
-		return j.isWell(gatewayOfSet(made)) && gatewaytest.Get[*gatewayv1.ListenerSet](j.api.Shelf, made.Namespace, made.Name) == nil
+		return j.isWell(gatewayOfSet(made)) &&
+			gatewaytest.Get[*gatewayv1.ListenerSet](j.api.Shelf, made.Namespace, made.Name) == nil
 	})
 }
 
-// mustKeep is true for a route that still asks for its number, on a Gateway that is missing or admits it. Two disasters at once are excepted: a ledger
-// that was lost or edited together with a ListenerSet.
+// mustKeep is true for a route that still asks for its number, on a Gateway that is missing or admits it. Two disasters
+// at once are excepted: a ledger that was lost or edited together with a ListenerSet.
 func (j *judge) mustKeep(uid types.UID, on slot) bool {
 	route := j.routeOf(j.owners[uid])
 	if route == nil || route.Object.GetUID() != uid {
@@ -87,11 +90,13 @@ func (j *judge) mustKeep(uid types.UID, on slot) bool {
 	return !harmed && !isForeign || !j.areEdited(on.gateway)
 }
 
-// isContradicted is true if an older copy of the ledger gives the number to another route, or another number to the route. A Gateway that was
-// created again doesn't tell that the copy is old, so the allocator uses the copy. A copy from the time of the former Gateway may lack the number.
+// isContradicted is true if an older copy of the ledger gives the number to another route, or another number to the
+// route. A Gateway that was created again doesn't tell that the copy is old, so the allocator uses the copy. A copy
+// from the time of the former Gateway may lack the number.
 func (j *judge) isContradicted(uid types.UID, on slot) bool {
 	cm := j.ledgerOf(on.gateway)
-	if !j.harmed[on.gateway] || cm == nil || codec.Decode(cm, read.MuxKey(on.gateway), j.keys).Condition != plan.Good || j.isOutdated(on.gateway) {
+	if !j.harmed[on.gateway] || cm == nil || codec.Decode(cm, read.MuxKey(on.gateway), j.keys).Condition != plan.Good ||
+		j.isOutdated(on.gateway) {
 		return false
 	}
 	claims := j.claimsIn(cm)
@@ -121,8 +126,10 @@ func (j *judge) areEdited(gateway types.NamespacedName) bool {
 func (j *judge) isAsMade(name types.NamespacedName) bool {
 	made := j.made[name]
 	is := gatewaytest.Get[*gatewayv1.ListenerSet](j.api.Shelf, name.Namespace, name.Name)
-	return made != nil && is != nil && equality.Semantic.DeepEqual(is.Spec, made.Spec) && equality.Semantic.DeepEqual(is.Labels, made.Labels) &&
-		equality.Semantic.DeepEqual(is.Annotations, made.Annotations) && equality.Semantic.DeepEqual(is.OwnerReferences, made.OwnerReferences)
+	return made != nil && is != nil && equality.Semantic.DeepEqual(is.Spec, made.Spec) &&
+		equality.Semantic.DeepEqual(is.Labels, made.Labels) &&
+		equality.Semantic.DeepEqual(is.Annotations, made.Annotations) &&
+		equality.Semantic.DeepEqual(is.OwnerReferences, made.OwnerReferences)
 }
 
 // write judges a write of the process.
@@ -161,7 +168,8 @@ func (j *judge) stamped(before, after client.Object) {
 		delete(all, j.keys.Generation)
 		return all
 	}
-	j.checkf(maps.Equal(others(was), others(now)) && equality.Semantic.DeepEqual(was.Spec, now.Spec) && equality.Semantic.DeepEqual(was.Status, now.Status),
+	j.checkf(maps.Equal(others(was), others(now)) && equality.Semantic.DeepEqual(was.Spec, now.Spec) &&
+		equality.Semantic.DeepEqual(was.Status, now.Status),
 		"not ours, not touched: Gateway %s is changed", gateway)
 	j.checkf(slices.ContainsFunc(j.ledgers[gateway], func(cm *corev1.ConfigMap) bool {
 		return j.generationOf(cm) == stampOf(j.stage, now)
@@ -180,7 +188,8 @@ func (j *judge) set(was, now *gatewayv1.ListenerSet) {
 		return
 	}
 	made, isOurs := j.madeFor(now)
-	j.checkf(isOurs && (was == nil || made == owner), "not ours, not touched: ListenerSet %s/%s of %s is written for %s", now.Namespace, now.Name, owner, made)
+	j.checkf(isOurs && (was == nil || made == owner), "not ours, not touched: ListenerSet %s/%s of %s is written for %s",
+		now.Namespace, now.Name, owner, made)
 	on := slotsOf(now)[0]
 	for name, other := range j.made {
 		j.checkf(name == client.ObjectKeyFromObject(now) || !j.isAsMade(name) || slotsOf(other)[0] != on,
@@ -189,7 +198,8 @@ func (j *judge) set(was, now *gatewayv1.ListenerSet) {
 	j.checkf(slices.ContainsFunc(j.ledgers[on.gateway], func(cm *corev1.ConfigMap) bool {
 		claim, is := j.claimsIn(cm)[on]
 		return is && claim.State == plan.Held && claim.Owner.Channel == made
-	}), "claims: ListenerSet %s/%s has number %v, and the ledger doesn't say that it is %s's", now.Namespace, now.Name, on, made)
+	}), "claims: ListenerSet %s/%s has number %v, and the ledger doesn't say that it is %s's", now.Namespace, now.Name, on,
+		made)
 	j.made[client.ObjectKeyFromObject(now)] = now
 	route := j.routeOf(made)
 	if route == nil {
@@ -204,8 +214,8 @@ func (j *judge) set(was, now *gatewayv1.ListenerSet) {
 	}
 }
 
-// deleted judges the deletion of a ListenerSet. A route that the cache shows as it is must keep its ListenerSet. The process may delete a ListenerSet
-// that people edited, to make it again.
+// deleted judges the deletion of a ListenerSet. A route that the cache shows as it is must keep its ListenerSet. The
+// process may delete a ListenerSet that people edited, to make it again.
 func (j *judge) deleted(was *gatewayv1.ListenerSet, owner types.NamespacedName) {
 	route := j.routeOf(owner)
 	if route == nil || !j.isAsMade(client.ObjectKeyFromObject(was)) {
@@ -216,14 +226,16 @@ func (j *judge) deleted(was *gatewayv1.ListenerSet, owner types.NamespacedName) 
 	object, _ := route.Object.(client.Object)
 	cached := j.cache.At(object)
 	isCurrent := cached == nil || cached.GetGeneration() == route.Object.GetGeneration()
-	j.checkf(!must || w.set != was.Name || !slices.Contains(slotsOf(was), kept) || !isCurrent, "it stays: %s has number %v, and loses its ListenerSet", owner, kept)
+	j.checkf(!must || w.set != was.Name || !slices.Contains(slotsOf(was), kept) || !isCurrent, "it stays: %s has number "+
+		"%v, and loses its ListenerSet", owner, kept)
 }
 
 // ledger judges a write of a ledger.
 func (j *judge) ledger(was, now *corev1.ConfigMap) {
 	j.checkf(now != nil, "not ours, not touched: a ConfigMap is deleted")
 	gateway, is := gatewayOfLedger(now)
-	j.checkf(is && (was == nil || was.Annotations[j.keys.Mux] == read.MuxKey(gateway).String()), "not ours, not touched: ConfigMap %s", now.Name)
+	j.checkf(is && (was == nil || was.Annotations[j.keys.Mux] == read.MuxKey(gateway).String()), "not ours, not "+
+		"touched: ConfigMap %s", now.Name)
 	if was != nil {
 		j.checkf(was.Data["note"] == now.Data["note"], "not ours, not touched: ConfigMap %s loses another key", now.Name)
 	}
@@ -259,7 +271,8 @@ func (j *judge) given(on slot, claim *plan.Claim) {
 			return
 		}
 	}
-	j.checkf(!j.foreign(j.cache, on.gateway)[on], "bounds: %s gets number %v, which a listener or ListenerSet of others has", claim.Owner.Channel, on)
+	j.checkf(!j.foreign(j.cache, on.gateway)[on], "bounds: %s gets number %v, which a listener or ListenerSet of others "+
+		"has", claim.Owner.Channel, on)
 }
 
 // shown judges a write of a route's status or annotations.
@@ -268,15 +281,19 @@ func (j *judge) shown(before, after client.Object) {
 	now, _ := read.RouteOf(after)
 	name := was.Kind + " " + client.ObjectKeyFromObject(before).String()
 	others := func(route *read.Route) []gatewayv1.RouteParentStatus {
-		return slices.DeleteFunc(slices.Clone(route.Status.Parents), func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == allocator })
+		return slices.DeleteFunc(slices.Clone(route.Status.Parents), func(p gatewayv1.RouteParentStatus) bool {
+			return p.ControllerName == allocator
+		})
 	}
 	foreign := func(route *read.Route) map[string]string {
 		all := maps.Clone(route.Object.GetAnnotations())
 		delete(all, j.keys.Ports)
 		return all
 	}
-	j.checkf(equality.Semantic.DeepEqual(others(&was), others(&now)), "not ours, not touched: %s loses what another controller wrote", name)
-	j.checkf(maps.Equal(foreign(&was), foreign(&now)) && maps.Equal(before.GetLabels(), after.GetLabels()) && equality.Semantic.DeepEqual(was.Spec, now.Spec),
+	j.checkf(equality.Semantic.DeepEqual(others(&was), others(&now)), "not ours, not touched: %s loses what another "+
+		"controller wrote", name)
+	j.checkf(maps.Equal(foreign(&was), foreign(&now)) && maps.Equal(before.GetLabels(), after.GetLabels()) &&
+		equality.Semantic.DeepEqual(was.Spec, now.Spec),
 		"not ours, not touched: %s is changed", name)
 }
 

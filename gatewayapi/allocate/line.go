@@ -193,7 +193,8 @@ func (l *line) memory(gateway types.NamespacedName) *memory {
 	defer l.mu.Unlock()
 	if l.memories[gateway] == nil {
 		l.memories[gateway] = &memory{
-			refused: map[types.NamespacedName]refusedSet{}, standing: map[string]bool{}, spending: budget.New(l.Budget), paces: pace.New[types.NamespacedName](),
+			refused: map[types.NamespacedName]refusedSet{}, standing: map[string]bool{}, spending: budget.New(l.Budget),
+			paces: pace.New[types.NamespacedName](),
 		}
 	}
 	return l.memories[gateway]

@@ -20,12 +20,14 @@ const ListenerSetTaken validation.Reason = "ListenerSetTaken"
 const NoListenerSets validation.Reason = "NoListenerSets"
 
 func textNoSets() string {
-	return "the API server doesn't serve ListenerSets, so no number can be published: install their CRD again; each route keeps its number meanwhile"
+	return "the API server doesn't serve ListenerSets, so no number can be published: install their CRD again; each " +
+		"route keeps its number meanwhile"
 }
 
 func (o *Options) textUnserved(gateway types.NamespacedName) string {
-	return fmt.Sprintf("%sin %s alone, and Gateway %s isn't there: name a Gateway in one of those namespaces, or have that reconciler serve namespace %s too "+
-		"(rbac.muxNamespaces of the chart, --mux-namespaces)", o.textServer(), strings.Join(o.Namespaces, ", "), gateway, gateway.Namespace)
+	return fmt.Sprintf("%sin %s alone, and Gateway %s isn't there: name a Gateway in one of those namespaces, or have "+
+		"that reconciler serve namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)", o.textServer(),
+		strings.Join(o.Namespaces, ", "), gateway, gateway.Namespace)
 }
 
 // textServer begins the messages of one reconciler. mayReport recognizes them by it.
@@ -43,13 +45,15 @@ func (l *line) textNotMine(set *gatewayv1.ListenerSet) validation.Problem {
 }
 
 func textTaken(set types.NamespacedName, key string) validation.Problem {
-	return validation.Problem{Reason: ListenerSetTaken, Field: "spec.parentRefs", Value: set.Name, Message: fmt.Sprintf("spec.parentRefs: ListenerSet %s is there, "+
-		"and wasn't made for this route (label %s, and the route as its owner): name another one, or delete it", set, key)}
+	return validation.Problem{Reason: ListenerSetTaken, Field: "spec.parentRefs", Value: set.Name,
+		Message: fmt.Sprintf("spec.parentRefs: ListenerSet %s is there, "+
+			"and wasn't made for this route (label %s, and the route as its owner): name another one, or delete it", set, key)}
 }
 
 func textShared(set, by types.NamespacedName) validation.Problem {
-	return validation.Problem{Reason: ListenerSetTaken, Field: "spec.parentRefs", Value: set.Name, Message: fmt.Sprintf("spec.parentRefs: ListenerSet %s is %s's: "+
-		"each route needs a ListenerSet of its own, so name another one", set, by)}
+	return validation.Problem{Reason: ListenerSetTaken, Field: "spec.parentRefs", Value: set.Name,
+		Message: fmt.Sprintf("spec.parentRefs: ListenerSet %s is %s's: "+
+			"each route needs a ListenerSet of its own, so name another one", set, by)}
 }
 
 func textUnreadable(name string, why error) string {

@@ -63,7 +63,8 @@ func (l *line) observe(ctx context.Context, key types.NamespacedName) (*pass, er
 	if err := o.observeRoutes(ctx); err != nil {
 		return nil, err
 	}
-	o.known = plan.Memory{LastGood: m.lastGood, Frozen: m.frozen, Refused: map[types.NamespacedName]plan.PatchRefusal{}, LimitedUntil: m.spending.Limited(now)}
+	o.known = plan.Memory{LastGood: m.lastGood, Frozen: m.frozen, Refused: map[types.NamespacedName]plan.PatchRefusal{},
+		LimitedUntil: m.spending.Limited(now)}
 	for route, no := range m.refused {
 		if now.Before(no.until) {
 			o.known.Refused[route] = no.PatchRefusal
@@ -170,10 +171,12 @@ func (o *pass) setsByRoute() map[types.NamespacedName]string {
 	return made
 }
 
-// observeSets reads the ListenerSets on the Gateway. It sorts them: if several have one number, each pass must name the same one.
+// observeSets reads the ListenerSets on the Gateway. It sorts them: if several have one number, each pass must name the
+// same one.
 func (o *pass) observeSets(ctx context.Context) error {
 	var list gatewayv1.ListenerSetList
-	if err := o.cache.List(ctx, &list, client.MatchingFields{indexGateway: o.key.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := o.cache.List(ctx, &list, client.MatchingFields{indexGateway: o.key.String()},
+		client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listenersets of Gateway %s: %w", o.key, err)
 	}
 	for i := range list.Items {
@@ -200,23 +203,27 @@ func (o *pass) readMux(ctx context.Context) error {
 			continue
 		}
 		var namespace corev1.Namespace
-		if err := o.cache.Get(ctx, types.NamespacedName{Name: name}, &namespace, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+		if err := o.cache.Get(ctx, types.NamespacedName{Name: name}, &namespace,
+			client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 		members[name] = namespace.Labels
 	}
-	o.world.Mux = read.Mux(o.Language, o.gateway, read.Numbers(&o.keys, o.gateway, slices.Concat(o.sets, o.others)), members)
+	o.world.Mux = read.Mux(o.Language, o.gateway, read.Numbers(&o.keys, o.gateway, slices.Concat(o.sets, o.others)),
+		members)
 	o.world.Mux.LedgerInForce = o.world.Mux.Ledger
 	return nil
 }
 
-// observeLedger reads the ledger. A Gateway that was created again has no generation yet, so nothing tells whether the ledger is an old copy. As with a
-// ledger of the original, package plan then also believes ListenerSets whose numbers the ledger lacks.
+// observeLedger reads the ledger. A Gateway that was created again has no generation yet, so nothing tells whether the
+// ledger is an old copy. As with a ledger of the original, package plan then also believes ListenerSets whose numbers
+// the ledger lacks.
 func (o *pass) observeLedger(ctx context.Context) error {
 	mux := o.world.Mux
 	entry, err := o.store.Read(ctx, codec.AskOf(mux))
 	if refusal.Is(err) {
-		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux.Ledger, err)}, nil
+		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux.Ledger, err)},
+			nil
 	}
 	if err != nil {
 		return err
@@ -250,8 +257,8 @@ func (o *pass) decide(ctx context.Context) (*plan.Plan, error) {
 	return nil, behind("routes of Gateway " + o.key.String())
 }
 
-// confirmOwners reads live each route that has a ListenerSet on this Gateway but doesn't ask for a number here, according to the cache. If the
-// ledger is lost, the plan has no claim for which it would ask to confirm the route.
+// confirmOwners reads live each route that has a ListenerSet on this Gateway but doesn't ask for a number here,
+// according to the cache. If the ledger is lost, the plan has no claim for which it would ask to confirm the route.
 func (o *pass) confirmOwners(ctx context.Context) error {
 	for _, set := range o.sets {
 		route, is := read.MadeFor(set)

@@ -17,7 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 )
 
-// textOf returns the parts that people and the process write: annotations, labels, spec and status, or the data of a ledger.
+// textOf returns the parts that people and the process write: annotations, labels, spec and status, or the data of a
+// ledger.
 func textOf(object client.Object) string {
 	if object == nil || reflect.ValueOf(object).IsNil() {
 		return "deleted"
@@ -34,14 +35,17 @@ func textOf(object client.Object) string {
 
 // deed lets people do something.
 func (h *history) deed() {
-	deeds := map[string]func(){"gateway": h.gateway, "route": h.changeRoute, "namespace": h.namespace, "set": h.listenerSet, "ledger": h.changeLedger,
+	deeds := map[string]func(){"gateway": h.gateway, "route": h.changeRoute, "namespace": h.namespace,
+		"set": h.listenerSet, "ledger": h.changeLedger,
 		"foreign": h.foreignStatus, "note": h.changeNote, "restart": h.restart}
-	deeds[pick(h, "deed", "gateway", "gateway", "route", "route", "route", "route", "namespace", "set", "set", "ledger", "foreign", "note", "restart")]()
+	deeds[pick(h, "deed", "gateway", "gateway", "route", "route", "route", "route", "namespace", "set", "set", "ledger",
+		"foreign", "note", "restart")]()
 }
 
 func (h *history) gatewayName() string { return pick(h, "gateway", "edge", "edge", "two") }
 
-// created returns an object for people to change: a copy of the existing one, or a new one. It returns false if people delete the object instead.
+// created returns an object for people to change: a copy of the existing one, or a new one. It returns false if people
+// delete the object instead.
 func created[T client.Object](h *history, namespace, name string, empty T) (T, bool) {
 	var none T
 	if is := gatewaytest.Get[T](h.api.Shelf, namespace, name); any(is) != any(none) {
@@ -76,14 +80,17 @@ func (h *history) gateway() {
 		set(h.keys.PortRange, "20000-20002", "20000-20002", "20001-20003", "20001", "30000-30001", "many", "")
 	}
 	if isNew || h.chance("allowed listeners", 30) {
-		from := pick(h, "from", gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromSame, gatewayv1.NamespacesFromSelector)
-		gateway.Spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: &from, Selector: edgeYes()}}
+		from := pick(h, "from", gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromSame,
+			gatewayv1.NamespacesFromSelector)
+		gateway.Spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: &from,
+			Selector: edgeYes()}}
 		if h.chance("none", 15) {
 			gateway.Spec.AllowedListeners = nil
 		}
 	}
 	if isNew || h.chance("listeners", 20) {
-		gateway.Spec.Listeners = []gatewayv1.Listener{{Name: "web", Port: pick(h, "port", gatewayv1.PortNumber(80), 20001, 20002), Protocol: gatewayv1.HTTPProtocolType}}
+		gateway.Spec.Listeners = []gatewayv1.Listener{{Name: "web",
+			Port: pick(h, "port", gatewayv1.PortNumber(80), 20001, 20002), Protocol: gatewayv1.HTTPProtocolType}}
 	}
 	if h.chance("settings", 20) {
 		set(h.keys.ExplicitRange, "", "443-444", "20000-20001")
@@ -135,7 +142,8 @@ func (h *history) changeRoute() {
 		route.Spec.ParentRefs = nil
 		own := strings.ToLower(kind) + "-" + object.GetName()
 		if name := pick(h, "set", own, own, own, own, "s", "t", ""); name != "" {
-			route.Spec.ParentRefs = []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: gatewayv1.ObjectName(name)}}
+			route.Spec.ParentRefs = []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")),
+				Name: gatewayv1.ObjectName(name)}}
 		}
 	}
 	object.SetAnnotations(annotations)
@@ -152,17 +160,20 @@ func (h *history) namespace() {
 func (h *history) listenerSet() {
 	sets := gatewaytest.Of[*gatewayv1.ListenerSet](h.api.Shelf)
 	if len(sets) == 0 || h.chance("new", 40) {
-		set, is := created(h, pick(h, "namespace", namespaces()...), pick(h, "set", "s", "t", "tcproute-a", "tcproute-b"), &gatewayv1.ListenerSet{})
+		set, is := created(h, pick(h, "namespace", namespaces()...), pick(h, "set", "s", "t", "tcproute-a", "tcproute-b"),
+			&gatewayv1.ListenerSet{})
 		if !is || set.UID != "" {
 			return
 		}
-		set.Spec.ParentRef = gatewayv1.ParentGatewayReference{Namespace: ptr.To(gatewayv1.Namespace("infra")), Name: gatewayv1.ObjectName(h.gatewayName())}
+		set.Spec.ParentRef = gatewayv1.ParentGatewayReference{Namespace: ptr.To(gatewayv1.Namespace("infra")),
+			Name: gatewayv1.ObjectName(h.gatewayName())}
 		set.Spec.Listeners = []gatewayv1.ListenerEntry{{Name: "tcp", Port: h.number(), Protocol: gatewayv1.TCPProtocolType}}
 		h.put(set)
 		return
 	}
 	set := pick(h, "edited", sets...).DeepCopy()
-	switch pick(h, "edit", "delete", "delete", "port", "label", "foreign label", "gateway", "name", "name", "second listener") {
+	switch pick(h, "edit", "delete", "delete", "port", "label", "foreign label", "gateway", "name", "name",
+		"second listener") {
 	case "delete":
 		h.drop(gatewaytest.Get[*gatewayv1.ListenerSet](h.api.Shelf, set.Namespace, set.Name))
 		return
@@ -181,7 +192,8 @@ func (h *history) listenerSet() {
 		}
 		set.Annotations = map[string]string{h.keys.PortName: pick(h, "name", names...)}
 	case "second listener":
-		set.Spec.Listeners = append(set.Spec.Listeners[:1:1], gatewayv1.ListenerEntry{Name: "more", Port: h.number(), Protocol: gatewayv1.TCPProtocolType})
+		set.Spec.Listeners = append(set.Spec.Listeners[:1:1],
+			gatewayv1.ListenerEntry{Name: "more", Port: h.number(), Protocol: gatewayv1.TCPProtocolType})
 	}
 	h.put(set)
 }
@@ -237,10 +249,13 @@ func (h *history) foreignStatus() {
 		object, _ := pick(h, "told", routes...).Object.(client.Object)
 		now, _ := object.DeepCopyObject().(client.Object)
 		route, _ := read.RouteOf(now)
-		route.Status.Parents = slices.DeleteFunc(slices.Clone(route.Status.Parents), func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName != allocator })
+		route.Status.Parents = slices.DeleteFunc(slices.Clone(route.Status.Parents),
+			func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName != allocator })
 		if h.chance("says", 70) {
-			entry := gatewayv1.RouteParentStatus{ControllerName: "example.com/other", ParentRef: gatewayv1.ParentReference{Name: "edge"}}
-			route.Status.Parents = slices.Insert(route.Status.Parents, rapid.IntRange(0, len(route.Status.Parents)).Draw(h.r, "place"), entry)
+			entry := gatewayv1.RouteParentStatus{ControllerName: "example.com/other",
+				ParentRef: gatewayv1.ParentReference{Name: "edge"}}
+			route.Status.Parents = slices.Insert(route.Status.Parents,
+				rapid.IntRange(0, len(route.Status.Parents)).Draw(h.r, "place"), entry)
 		}
 		h.note("another controller writes the status of %s", ownerOf(&route))
 		h.api.Put(now, false)

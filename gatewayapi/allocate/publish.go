@@ -21,8 +21,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
-// apply carries a plan out in its order: ledger, Gateway, ListenerSets, ledger, routes. It ends at the first write that fails, and the next pass
-// goes on from there. A plan hides no address of a route: routes have none.
+// apply carries a plan out in its order: ledger, Gateway, ListenerSets, ledger, routes. It ends at the first write that
+// fails, and the next pass goes on from there. A plan hides no address of a route: routes have none.
 func (o *pass) apply(ctx context.Context, p *plan.Plan) error {
 	if !o.trial(p) {
 		o.tellStanding(p)
@@ -85,14 +85,19 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) error {
 	var stale []*gatewayv1.ListenerSet
 	for _, set := range o.sets {
 		route, _ := read.MadeFor(set)
-		if claim := wanted[set.Annotations[o.keys.PortName]]; claim == nil || claim.Owner.Channel != route || o.routes[route].asks.ListenerSet != set.Name {
+		if claim := wanted[set.Annotations[o.keys.PortName]]; claim == nil || claim.Owner.Channel != route ||
+			o.routes[route].asks.ListenerSet != set.Name {
 			stale = append(stale, set)
 		}
 	}
-	if err := run.InParallel(o.WritesAtOnce, stale, func(set *gatewayv1.ListenerSet) error { return o.drop(ctx, set) }); err != nil {
+	if err := run.InParallel(o.WritesAtOnce, stale, func(set *gatewayv1.ListenerSet) error {
+		return o.drop(ctx, set)
+	}); err != nil {
 		return err
 	}
-	claims := slices.SortedFunc(maps.Values(wanted), func(a, b *plan.Claim) int { return plan.CompareKeys(a.Owner.Channel, b.Owner.Channel) })
+	claims := slices.SortedFunc(maps.Values(wanted), func(a, b *plan.Claim) int {
+		return plan.CompareKeys(a.Owner.Channel, b.Owner.Channel)
+	})
 	return run.InParallel(o.WritesAtOnce, claims, func(claim *plan.Claim) error {
 		route := o.routes[claim.Owner.Channel]
 		want := read.ListenerSet(&o.keys, &route.Route, route.asks.ListenerSet, o.key, claim)
@@ -103,8 +108,8 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) error {
 	})
 }
 
-// wanted returns the claims that have a ListenerSet once the plan is carried out, by name. A claim whose route isn't observed, or names no
-// ListenerSet, has none.
+// wanted returns the claims that have a ListenerSet once the plan is carried out, by name. A claim whose route isn't
+// observed, or names no ListenerSet, has none.
 func (o *pass) wanted(p *plan.Plan) map[string]*plan.Claim {
 	published := map[string]bool{}
 	ports := o.world.Mux.Ports
@@ -126,7 +131,8 @@ func (o *pass) wanted(p *plan.Plan) map[string]*plan.Claim {
 
 // drop deletes a ListenerSet.
 func (o *pass) drop(ctx context.Context, set *gatewayv1.ListenerSet) error {
-	err := o.write.Delete(ctx, &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}},
+	err := o.write.Delete(ctx,
+		&gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}},
 		client.Preconditions{UID: &set.UID, ResourceVersion: &set.ResourceVersion})
 	if route, _ := read.MadeFor(set); err == nil {
 		o.memory.paces.Forget(route)
@@ -149,7 +155,8 @@ func (o *pass) put(ctx context.Context, want *gatewayv1.ListenerSet, route *aski
 	case read.Same(&o.keys, &is, want):
 		return nil
 	}
-	turn := o.memory.paces.Ask(route.Key(), pace.ContentOf(want.Name, want.Spec, want.OwnerReferences, want.Annotations), o.Now())
+	turn := o.memory.paces.Ask(route.Key(), pace.ContentOf(want.Name, want.Spec, want.OwnerReferences, want.Annotations),
+		o.Now())
 	if turn.Wait > 0 {
 		o.putOff(turn.Wait)
 		return nil
@@ -163,7 +170,8 @@ func (o *pass) put(ctx context.Context, want *gatewayv1.ListenerSet, route *aski
 	case err != nil:
 		o.memory.paces.Failed(route.Key())
 	case turn.First:
-		o.tell(plan.Event{Object: route.Key(), Reason: plan.MuxDriftCorrected, Message: plan.TextPutRight([]string{"ListenerSet " + want.Name})})
+		o.tell(plan.Event{Object: route.Key(), Reason: plan.MuxDriftCorrected,
+			Message: plan.TextPutRight([]string{"ListenerSet " + want.Name})})
 	}
 	return err
 }
@@ -177,7 +185,8 @@ func (o *pass) putOff(wait time.Duration) {
 	}
 }
 
-// refuse notes that the API server refuses a route's ListenerSet. The next plan tells the route, and goes on without the ListenerSet.
+// refuse notes that the API server refuses a route's ListenerSet. The next plan tells the route, and goes on without
+// the ListenerSet.
 func (o *pass) refuse(claim *plan.Claim, err error) error {
 	if !refusal.Is(err) {
 		return err
@@ -187,7 +196,8 @@ func (o *pass) refuse(claim *plan.Claim, err error) error {
 	key := claim.Owner.Channel
 	_, again := o.known.Refused[key]
 	o.memory.refused[key] = refusedSet{
-		plan.PatchRefusal{Words: refusal.Words(err), Slots: []plan.Slot{claim.Slot()}, Withheld: again}, o.memory.refused[key].next(o.Now(), longestPause),
+		plan.PatchRefusal{Words: refusal.Words(err), Slots: []plan.Slot{claim.Slot()}, Withheld: again},
+		o.memory.refused[key].next(o.Now(), longestPause),
 	}
 	o.again = true
 	return nil

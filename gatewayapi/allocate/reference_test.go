@@ -60,7 +60,8 @@ func (s *stage) wishOf(route *read.Route) (wish, bool) {
 }
 
 func gatewayOfSet(set *gatewayv1.ListenerSet) types.NamespacedName {
-	return types.NamespacedName{Namespace: string(ptr.Deref(set.Spec.ParentRef.Namespace, gatewayv1.Namespace(set.Namespace))), Name: string(set.Spec.ParentRef.Name)}
+	return types.NamespacedName{Namespace: string(ptr.Deref(set.Spec.ParentRef.Namespace,
+		gatewayv1.Namespace(set.Namespace))), Name: string(set.Spec.ParentRef.Name)}
 }
 
 func slotsOf(set *gatewayv1.ListenerSet) (all []slot) {
@@ -214,7 +215,8 @@ func (s *stage) isOutdated(gateway types.NamespacedName) bool {
 	}
 	is := gatewaytest.Get[*gatewayv1.Gateway](s.api.Shelf, gateway.Namespace, gateway.Name)
 	reading := codec.Decode(cm, read.MuxKey(gateway), s.keys)
-	return (reading.Condition == plan.Good || reading.Condition == plan.Edited) && reading.Ledger.Generation < stampOf(s, is)
+	return (reading.Condition == plan.Good || reading.Condition == plan.Edited) &&
+		reading.Ledger.Generation < stampOf(s, is)
 }
 
 // ledgerOf returns a Gateway's ledger; nil if it is lost.

@@ -28,12 +28,15 @@ func (s *stage) atRest() {
 		route := s.routeOf(owner)
 		s.checkf(route != nil, "at rest: ListenerSet %s is left of a route that is gone", name)
 		w, asks := s.wishOf(route)
-		s.checkf(asks && w.gateway == gatewayOfSet(set), "at rest: ListenerSet %s is left of a route that doesn't ask for it", name)
+		s.checkf(asks && w.gateway == gatewayOfSet(set), "at rest: ListenerSet %s is left of a route that doesn't ask for it",
+			name)
 		on := slotsOf(set)[0]
 		s.checkf(taken[on] == "", "one owner: %s and %s have number %v", name, taken[on], on)
 		taken[on] = name
-		s.checkf(set.OwnerReferences[0].UID == route.Object.GetUID(), "at rest: the owner of ListenerSet %s is an older route of that name", name)
-		s.checkf(len(set.Spec.Listeners) == 1 && set.Spec.Listeners[0].Protocol == protocolOfKind(route.Kind), "at rest: ListenerSet %s has %v", name, set.Spec.Listeners)
+		s.checkf(set.OwnerReferences[0].UID == route.Object.GetUID(), "at rest: the owner of ListenerSet %s is an older "+
+			"route of that name", name)
+		s.checkf(len(set.Spec.Listeners) == 1 && set.Spec.Listeners[0].Protocol == protocolOfKind(route.Kind),
+			"at rest: ListenerSet %s has %v", name, set.Spec.Listeners)
 	}
 	for _, route := range s.routes() {
 		s.routeAtRest(route)
@@ -50,7 +53,8 @@ func protocolOfKind(kind string) gatewayv1.ProtocolType {
 // isWell is true for a Gateway that gives numbers, and that nothing freezes.
 func (s *stage) isWell(key types.NamespacedName) bool {
 	gateway := gatewaytest.Get[*gatewayv1.Gateway](s.api.Shelf, key.Namespace, key.Name)
-	if !s.gives(gateway) || len(ranges(gateway.Annotations[s.keys.PortRange])) == 0 || gateway.Annotations[s.keys.Disabled] == "true" {
+	if !s.gives(gateway) || len(ranges(gateway.Annotations[s.keys.PortRange])) == 0 ||
+		gateway.Annotations[s.keys.Disabled] == "true" {
 		return false
 	}
 	cm := s.ledgerOf(key)
@@ -99,7 +103,8 @@ func (s *stage) routeAtRest(route *read.Route) {
 	s.checkf(accepted != nil, "at rest: %s isn't told whether it has a number", owner)
 	published := s.publishedFor(route, w.gateway)
 	refused := func(reasons ...string) {
-		s.checkf(accepted.Status == metav1.ConditionFalse && slices.Contains(reasons, accepted.Reason) && accepted.Message != "",
+		s.checkf(accepted.Status == metav1.ConditionFalse && slices.Contains(reasons, accepted.Reason) &&
+			accepted.Message != "",
 			"at rest: %s is told %s %s: %s, want one of %v", owner, accepted.Status, accepted.Reason, accepted.Message, reasons)
 	}
 	bad := s.badReasons(route, &w)
@@ -116,12 +121,14 @@ func (s *stage) routeAtRest(route *read.Route) {
 	case w.isOff:
 		refused("Disabled")
 		s.checkf(published == 0, "at rest: %s has number %d, and is withdrawn", owner, published)
-	case published > 0 && w.number == 0 && accepted.Status == metav1.ConditionFalse && !slices.Contains(ranges(gateway.Annotations[s.keys.PortRange]), published):
+	case published > 0 && w.number == 0 && accepted.Status == metav1.ConditionFalse &&
+		!slices.Contains(ranges(gateway.Annotations[s.keys.PortRange]), published):
 		// The route asked for that number, and asks for auto now, but no number is free. So it keeps the number that it has.
 		refused("InvalidPortMapping", "MuxPortLimitExceeded", "QuotaExceeded")
 		s.mayRefuse(route, &w, gateway, accepted)
 	case published > 0 && (w.number == 0 || w.number == published):
-		s.checkf(accepted.Status == metav1.ConditionTrue, "at rest: %s has number %d, and is told %v", owner, published, accepted)
+		s.checkf(accepted.Status == metav1.ConditionTrue, "at rest: %s has number %d, and is told %v", owner, published,
+			accepted)
 	default:
 		refused("MuxPortConflict", "OutOfRange", "InvalidPortMapping", "MuxPortLimitExceeded", "QuotaExceeded")
 		s.mayRefuse(route, &w, gateway, accepted)
@@ -130,10 +137,12 @@ func (s *stage) routeAtRest(route *read.Route) {
 	if published > 0 {
 		number = strconv.Itoa(int(published))
 	}
-	s.checkf(w.isOff || len(bad) > 0 || route.Object.GetAnnotations()[s.keys.Ports] == number, "at rest: %s is told number %s, and has %q", owner, route.Object.GetAnnotations()[s.keys.Ports], number)
+	s.checkf(w.isOff || len(bad) > 0 || route.Object.GetAnnotations()[s.keys.Ports] == number, "at rest: %s is told "+
+		"number %s, and has %q", owner, route.Object.GetAnnotations()[s.keys.Ports], number)
 }
 
-// badReasons are the reasons to refuse a route that asks for something impossible, or for a ListenerSet that isn't its own.
+// badReasons are the reasons to refuse a route that asks for something impossible, or for a ListenerSet that isn't its
+// own.
 func (s *stage) badReasons(route *read.Route, w *wish) (reasons []string) {
 	if w.gateway.Name == "" {
 		reasons = append(reasons, "InvalidGateway")
@@ -153,7 +162,8 @@ func (s *stage) badReasons(route *read.Route, w *wish) (reasons []string) {
 	for _, other := range s.routes() {
 		o, asks := s.wishOf(other)
 		a, b := route.Object.GetCreationTimestamp(), other.Object.GetCreationTimestamp()
-		if asks && ownerOf(other) != ownerOf(route) && o.gateway == w.gateway && o.set == w.set && other.Object.GetNamespace() == route.Object.GetNamespace() &&
+		if asks && ownerOf(other) != ownerOf(route) && o.gateway == w.gateway && o.set == w.set &&
+			other.Object.GetNamespace() == route.Object.GetNamespace() &&
 			b.Before(&a) {
 			return append(reasons, "ListenerSetTaken")
 		}
@@ -184,20 +194,24 @@ func (s *stage) mayRefuse(route *read.Route, w *wish, gateway *gatewayv1.Gateway
 	}
 	switch told.Reason {
 	case "MuxPortLimitExceeded":
-		s.checkf(limit(s.keys.MaxPorts, held), "at rest: %s is refused, though only %d numbers are in use: %s", ownerOf(route), held, told.Message)
+		s.checkf(limit(s.keys.MaxPorts, held), "at rest: %s is refused, though only %d numbers are in use: %s",
+			ownerOf(route), held, told.Message)
 		return
 	case "QuotaExceeded":
-		s.checkf(limit(s.keys.MaxPortsPerNamespace, inNamespace), "at rest: %s is refused, though its namespace has %d numbers: %s", ownerOf(route), inNamespace, told.Message)
+		s.checkf(limit(s.keys.MaxPortsPerNamespace, inNamespace), "at rest: %s is refused, though its namespace has %d "+
+			"numbers: %s", ownerOf(route), inNamespace, told.Message)
 		return
 	}
 	if w.number > 0 {
 		explicit := gateway.Annotations[s.keys.ExplicitRange]
-		s.checkf(!isFree(w.number) || explicit != "" && !slices.Contains(ranges(explicit), w.number), "at rest: %s is refused number %d, which is free: %s",
+		s.checkf(!isFree(w.number) || explicit != "" && !slices.Contains(ranges(explicit), w.number), "at rest: %s is "+
+			"refused number %d, which is free: %s",
 			ownerOf(route), w.number, told.Message)
 		return
 	}
 	for _, number := range ranges(gateway.Annotations[s.keys.PortRange]) {
-		s.checkf(!isFree(number) || s.isAskedFor(w.gateway, number), "at rest: %s has no number, though %d is free: %s %s", ownerOf(route), number, told.Reason, told.Message)
+		s.checkf(!isFree(number) || s.isAskedFor(w.gateway, number), "at rest: %s has no number, though %d is free: %s %s",
+			ownerOf(route), number, told.Reason, told.Message)
 	}
 }
 

@@ -44,15 +44,16 @@ func (o *pass) show(ctx context.Context, patches []plan.ChannelPatch) error {
 	})
 }
 
-// parents returns status.parents of a route: the entries of other controllers as they are, and ours with the conditions of the patch. Ours keeps its
-// place: otherwise two controllers would put theirs last in turns without end.
+// parents returns status.parents of a route: the entries of other controllers as they are, and ours with the conditions
+// of the patch. Ours keeps its place: otherwise two controllers would put theirs last in turns without end.
 func (o *pass) parents(route *asking, patch *plan.ChannelPatch) []gatewayv1.RouteParentStatus {
 	var conditions []metav1.Condition
 	if said := route.Said(&o.keys); said != nil {
 		conditions = slices.Clone(said.Conditions)
 	}
 	conditions = slices.DeleteFunc(conditions, func(c metav1.Condition) bool {
-		return slices.Contains(patch.Drop, c.Type) || slices.ContainsFunc(patch.Conditions, func(now metav1.Condition) bool { return now.Type == c.Type })
+		return slices.Contains(patch.Drop, c.Type) ||
+			slices.ContainsFunc(patch.Conditions, func(now metav1.Condition) bool { return now.Type == c.Type })
 	})
 	for _, condition := range patch.Conditions {
 		condition.ObservedGeneration = route.Object.GetGeneration()
@@ -63,11 +64,14 @@ func (o *pass) parents(route *asking, patch *plan.ChannelPatch) []gatewayv1.Rout
 	if len(conditions) == 0 {
 		return withoutOurs(&o.keys, all)
 	}
-	at := slices.IndexFunc(all, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == read.Controller(&o.keys) })
+	at := slices.IndexFunc(all, func(p gatewayv1.RouteParentStatus) bool {
+		return p.ControllerName == read.Controller(&o.keys)
+	})
 	if at < 0 {
 		at = len(all)
 	}
-	ours := gatewayv1.RouteParentStatus{ParentRef: parentOf(route), ControllerName: read.Controller(&o.keys), Conditions: conditions}
+	ours := gatewayv1.RouteParentStatus{ParentRef: parentOf(route), ControllerName: read.Controller(&o.keys),
+		Conditions: conditions}
 	return slices.Concat(all[:at], []gatewayv1.RouteParentStatus{ours}, withoutOurs(&o.keys, all[at:]))
 }
 
@@ -80,7 +84,8 @@ func withoutOurs(keys *validation.Keys, all []gatewayv1.RouteParentStatus) []gat
 
 // parentOf returns the parent that our part of the status is about: the ListenerSet, or without one the Gateway.
 func parentOf(route *asking) gatewayv1.ParentReference {
-	ref := gatewayv1.ParentReference{Group: ptr.To(gatewayv1.Group(gatewayv1.GroupName)), Kind: ptr.To(gatewayv1.Kind("ListenerSet")),
+	ref := gatewayv1.ParentReference{Group: ptr.To(gatewayv1.Group(gatewayv1.GroupName)),
+		Kind: ptr.To(gatewayv1.Kind("ListenerSet")),
 		Name: gatewayv1.ObjectName(route.asks.ListenerSet)}
 	if route.asks.ListenerSet == "" {
 		ref.Kind, ref.Name = ptr.To(gatewayv1.Kind("Gateway")), gatewayv1.ObjectName(cmp.Or(route.asks.Gateway.Name, "none"))
@@ -91,8 +96,9 @@ func parentOf(route *asking) gatewayv1.ParentReference {
 	return ref
 }
 
-// setStatus writes the list of a route's parents if it differs. Package plan also asks for patches that change no status: a mux has an address, and a
-// route has no field for it. Other controllers write the list, too: the write conflicts if the route changed since it was read.
+// setStatus writes the list of a route's parents if it differs. Package plan also asks for patches that change no
+// status: a mux has an address, and a route has no field for it. Other controllers write the list, too: the write
+// conflicts if the route changed since it was read.
 func (l *line) setStatus(ctx context.Context, route *read.Route, parents []gatewayv1.RouteParentStatus) error {
 	if equality.Semantic.DeepEqual(parents, route.Status.Parents) {
 		return nil
@@ -155,12 +161,14 @@ func (o *pass) tellStanding(p *plan.Plan) {
 // about returns the object of an Event; nil if it is gone.
 func (o *pass) about(key types.NamespacedName) runtime.Object {
 	if key == o.world.Key && o.gateway != nil {
-		return &corev1.ObjectReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: "Gateway", Namespace: o.gateway.Namespace, Name: o.gateway.Name,
+		return &corev1.ObjectReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: "Gateway",
+			Namespace: o.gateway.Namespace, Name: o.gateway.Name,
 			UID: o.gateway.UID}
 	}
 	if route := o.routes[key]; route != nil {
-		return &corev1.ObjectReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: route.Kind, Namespace: route.Object.GetNamespace(),
-			Name: route.Object.GetName(), UID: route.Object.GetUID()}
+		return &corev1.ObjectReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: route.Kind,
+			Namespace: route.Object.GetNamespace(),
+			Name:      route.Object.GetName(), UID: route.Object.GetUID()}
 	}
 	return nil
 }

@@ -110,9 +110,13 @@ func (s *stage) restart() {
 	s.cache = gatewaytest.NewShelf()
 	s.todo, s.later = map[string]map[types.NamespacedName]bool{"gateway": {}, "route": {}}, map[types.NamespacedName]bool{}
 	w := gatewaytest.Writer{Server: s.api}
-	options := &Options{Language: s.language, Events: nobody{}, Budget: budget.Limit{}, RebuildFrom: func() time.Time { return s.rebuildFrom },
-		Now: func() time.Time { return s.now }, Log: logr.Discard(), WritesAtOnce: 1} // in one order, so that a history can be played again
-	s.line = &line{Options: options, keys: s.keys, kinds: run.Kinds{"Gateway", "ListenerSet", "TCPRoute", "UDPRoute"}, cache: s.cache, live: w, write: w,
+	options := &Options{Language: s.language, Events: nobody{}, Budget: budget.Limit{}, RebuildFrom: func() time.Time {
+		return s.rebuildFrom
+	},
+		// in one order, so that a history can be played again
+		Now: func() time.Time { return s.now }, Log: logr.Discard(), WritesAtOnce: 1}
+	s.line = &line{Options: options, keys: s.keys, kinds: run.Kinds{"Gateway", "ListenerSet", "TCPRoute", "UDPRoute"},
+		cache: s.cache, live: w, write: w,
 		store: ledger.NewStore(s.keys, s.cache, w, w), memories: map[types.NamespacedName]*memory{}}
 	s.checkf(s.line.index(s.t.Context(), s.cache) == nil, "no index")
 	for _, kind := range s.api.Kinds() {
@@ -125,7 +129,8 @@ type nobody struct{ record.EventRecorder }
 
 func (nobody) Event(_ runtime.Object, _, _, _ string) {}
 
-// deliver lets the cache of a kind catch up, and wakes the Gateways and routes that the changes concern, as the watches do.
+// deliver lets the cache of a kind catch up, and wakes the Gateways and routes that the changes concern, as the watches
+// do.
 func (s *stage) deliver(kind string) {
 	is := maps.Clone(s.api.Objects[kind])
 	if kind == "ConfigMap" {
@@ -194,7 +199,8 @@ func (s *stage) reconcile(queue string, key types.NamespacedName) {
 		s.later[key] = true
 	}
 	for object, was := range copies {
-		s.checkf(reflect.DeepEqual(object, was), "not ours, not touched: a pass changes the cached %s %s", gatewaytest.KindOf(object), object.GetName())
+		s.checkf(reflect.DeepEqual(object, was), "not ours, not touched: a pass changes the cached %s %s",
+			gatewaytest.KindOf(object), object.GetName())
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
 
-// reconcileStray takes our part of the status, and the number, off a route that no longer asks for one. Its ListenerSet goes with its claim.
+// reconcileStray takes our part of the status, and the number, off a route that no longer asks for one. Its ListenerSet
+// goes with its claim.
 func (l *line) reconcileStray(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	kind, name, is := read.RouteNamed(request.NamespacedName)
 	if !is {

@@ -18,16 +18,19 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// An unserved route asks for a number on a Gateway in a namespace that this process doesn't serve. Another release may serve the Gateway, and writes the
-// route's status then. If none does, the route would wait forever without a reason: this process writes one.
+// An unserved route asks for a number on a Gateway in a namespace that this process doesn't serve. Another release may
+// serve the Gateway, and writes the route's status then. If none does, the route would wait forever without a reason:
+// this process writes one.
 
 // othersPatience is how long this process waits for another release to write the status of a new route.
 const othersPatience = 10 * time.Second
 
-// reportUnserved writes MuxNotServed into the statuses of a Gateway's unserved routes that no other release has written.
+// reportUnserved writes MuxNotServed into the statuses of a Gateway's unserved routes that no other release has
+// written.
 func (l *line) reportUnserved(ctx context.Context, gateway types.NamespacedName) (reconcile.Result, error) {
 	o := &pass{line: l, key: gateway, routes: map[types.NamespacedName]*asking{}}
-	if err := o.eachRoute(ctx, func(route *read.Route) { o.add(route) }, client.MatchingFields{indexGateway: gateway.String()}); err != nil {
+	if err := o.eachRoute(ctx, func(route *read.Route) { o.add(route) },
+		client.MatchingFields{indexGateway: gateway.String()}); err != nil {
 		return reconcile.Result{}, fmt.Errorf("routes of Gateway %s: %w", gateway, err)
 	}
 	var patches []plan.ChannelPatch
@@ -50,8 +53,8 @@ func (l *line) reportUnserved(ctx context.Context, gateway types.NamespacedName)
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// mayReport is true for a route without a verdict in its status, or with an outdated message of reportUnserved. It is false for a route that is
-// being deleted.
+// mayReport is true for a route without a verdict in its status, or with an outdated message of reportUnserved. It is
+// false for a route that is being deleted.
 func (o *pass) mayReport(c *plan.ObservedChannel) bool {
 	said := meta.FindStatusCondition(c.Conditions, o.keys.Accepted)
 	isOurs := said != nil && said.Reason == string(plan.MuxNotServed) && strings.HasPrefix(said.Message, o.textServer())
@@ -61,7 +64,8 @@ func (o *pass) mayReport(c *plan.ObservedChannel) bool {
 // unserved returns the patch that tells an unserved route why it has no number.
 func (o *pass) unserved(c *plan.ObservedChannel) plan.ChannelPatch {
 	message := o.textUnserved(o.key)
-	patch := plan.ChannelPatch{Channel: c.Key, Events: []plan.Event{{Object: c.Key, Warning: true, Reason: plan.MuxNotServed, Message: message}}}
+	patch := plan.ChannelPatch{Channel: c.Key,
+		Events: []plan.Event{{Object: c.Key, Warning: true, Reason: plan.MuxNotServed, Message: message}}}
 	for _, is := range [...]metav1.Condition{
 		{Type: o.keys.Accepted, Reason: string(plan.MuxNotServed), Message: message},
 		{Type: o.keys.Programmed, Reason: string(plan.NotAccepted), Message: "the route has no number"},

@@ -18,7 +18,8 @@ import (
 func (w *world) release(name, namespace string) *line {
 	options := *w.line.Options
 	options.Name, options.Namespaces = name, []string{namespace}
-	return &line{Options: &options, keys: w.keys, kinds: w.line.kinds, cache: w.cache, live: w.line.live, write: w.line.write, store: w.line.store,
+	return &line{Options: &options, keys: w.keys, kinds: w.line.kinds, cache: w.cache, live: w.line.live,
+		write: w.line.write, store: w.line.store,
 		memories: map[types.NamespacedName]*memory{}}
 }
 
@@ -45,8 +46,9 @@ func (w *world) told() string {
 	return string(c.Status) + " " + c.Reason + ": " + c.Message
 }
 
-const unservedText = "the reconciler svc-mux/lease gives numbers on Gateways in bank alone, and Gateway infra/edge isn't there: name a Gateway in one of those " +
-	"namespaces, or have that reconciler serve namespace infra too (rbac.muxNamespaces of the chart, --mux-namespaces)"
+const unservedText = "the reconciler svc-mux/lease gives numbers on Gateways in bank alone, and Gateway infra/edge " +
+	"isn't there: name a Gateway in one of those namespaces, or have that reconciler serve namespace infra too " +
+	"(rbac.muxNamespaces of the chart, --mux-namespaces)"
 
 func TestTwoReleasesAgreeOnARoute(t *testing.T) {
 	w := newWorld(t)
@@ -73,11 +75,13 @@ func TestARouteOfAnUnservedGatewayIsTold(t *testing.T) {
 		said *metav1.Condition
 		want string // empty: nothing is written
 	}{
-		"no status":                       {nil, want},
-		"our report for other namespaces": {condition("False", "MuxNotServed", "the reconciler svc-mux/lease gives numbers on Gateways in shop alone"), want},
-		"another release's report":        {condition("False", "MuxNotServed", "the reconciler svc-mux/lease-2 gives numbers on Gateways in shop alone"), ""},
-		"another release accepts it":      {condition("True", "Accepted", ""), ""},
-		"another release refuses it":      {condition("False", "MuxPortConflict", "route shop/b has it"), ""},
+		"no status": {nil, want},
+		"our report for other namespaces": {condition("False", "MuxNotServed", "the reconciler svc-mux/lease gives numbers "+
+			"on Gateways in shop alone"), want},
+		"another release's report": {condition("False", "MuxNotServed", "the reconciler svc-mux/lease-2 gives "+
+			"numbers on Gateways in shop alone"), ""},
+		"another release accepts it": {condition("True", "Accepted", ""), ""},
+		"another release refuses it": {condition("False", "MuxPortConflict", "route shop/b has it"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -89,7 +93,8 @@ func TestARouteOfAnUnservedGatewayIsTold(t *testing.T) {
 			route.Annotations = map[string]string{w.keys.Gateway: "infra/edge", w.keys.Ports: "20000"}
 			route.Spec.ParentRefs = []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: "a"}}
 			if test.said != nil {
-				route.Status.Parents = []gatewayv1.RouteParentStatus{{ControllerName: allocator, Conditions: []metav1.Condition{*test.said}}}
+				route.Status.Parents = []gatewayv1.RouteParentStatus{{ControllerName: allocator,
+					Conditions: []metav1.Condition{*test.said}}}
 			}
 			w.put(route)
 			before := w.told()
@@ -102,7 +107,8 @@ func TestARouteOfAnUnservedGatewayIsTold(t *testing.T) {
 				return
 			}
 			conditions, _ := saidOf(w.tcp("a"))
-			if w.told() != test.want || again != 0 || !meta.IsStatusConditionFalse(conditions, w.keys.Programmed) || w.tcp("a").Object.GetAnnotations()[w.keys.Ports] != "20000" {
+			if w.told() != test.want || again != 0 || !meta.IsStatusConditionFalse(conditions, w.keys.Programmed) ||
+				w.tcp("a").Object.GetAnnotations()[w.keys.Ports] != "20000" {
 				t.Fatalf("got %s", w.told())
 			}
 			if event := <-events.Events; event != "Warning MuxNotServed "+unservedText {
@@ -114,7 +120,8 @@ func TestARouteOfAnUnservedGatewayIsTold(t *testing.T) {
 			}
 			w.rest() // another release begins to serve it
 			before, wrote := w.told(), w.api.Wrote
-			if w.pass(t, other); w.told() != before || !strings.HasPrefix(before, "False NamespaceNotAllowed") || w.api.Wrote != wrote {
+			if w.pass(t, other); w.told() != before || !strings.HasPrefix(before, "False NamespaceNotAllowed") ||
+				w.api.Wrote != wrote {
 				t.Errorf("the release that serves it says %s, and then it is told %s", before, w.told())
 			}
 		})
@@ -125,7 +132,8 @@ func TestARouteOfAnUnservedGatewayIsTold(t *testing.T) {
 func TestANewRouteOfAnUnservedGatewayIsLeftToOthers(t *testing.T) {
 	w := newWorld(t)
 	other := w.release("svc-mux/lease", "bank")
-	w.put(&gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Annotations: map[string]string{w.keys.Gateway: "infra/edge"}}})
+	w.put(&gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a",
+		Annotations: map[string]string{w.keys.Gateway: "infra/edge"}}})
 	w.now = w.now.Add(time.Second)
 	if again := w.pass(t, other); again != othersPatience-time.Second || w.api.Wrote > 0 {
 		t.Fatalf("%d writes, the next pass in %s", w.api.Wrote, again)

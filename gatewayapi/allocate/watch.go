@@ -125,7 +125,8 @@ func (l *line) gatewaysOf(ctx context.Context, object client.Object) []types.Nam
 }
 
 // askedFor returns the Gateways on which some routes of a namespace ask for numbers, each once.
-func (l *line) askedFor(ctx context.Context, namespace string, some ...client.ListOption) (gateways []types.NamespacedName) {
+func (l *line) askedFor(ctx context.Context, namespace string,
+	some ...client.ListOption) (gateways []types.NamespacedName) {
 	seen := map[types.NamespacedName]bool{}
 	err := l.eachRoute(ctx, func(route *read.Route) {
 		if _, asks := route.Channel(l.Language); !seen[asks.Gateway] {
@@ -134,12 +135,14 @@ func (l *line) askedFor(ctx context.Context, namespace string, some ...client.Li
 		}
 	}, append(some, client.InNamespace(namespace))...)
 	if err != nil {
-		l.Log.Error(err, "routes can't be listed: a change in their namespace waits for the next change of each Gateway", "namespace", namespace)
+		l.Log.Error(err, "routes can't be listed: a change in their namespace waits for the next change of each Gateway",
+			"namespace", namespace)
 	}
 	return gateways
 }
 
-// gatewaysOfLedger returns the Gateway that a ledger names, and all frozen Gateways beside it: this ConfigMap may be their ledger.
+// gatewaysOfLedger returns the Gateway that a ledger names, and all frozen Gateways beside it: this ConfigMap may be
+// their ledger.
 func (l *line) gatewaysOfLedger(cm *metav1.PartialObjectMetadata) []types.NamespacedName {
 	gateways := l.frozenIn(cm.Namespace)
 	if mux, is := muxOfLedger(cm, l.keys.Mux); is {

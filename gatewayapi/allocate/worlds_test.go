@@ -31,10 +31,12 @@ func newWorld(t *testing.T) *world {
 func (w *world) gateway(annotations map[string]string) {
 	from := gatewayv1.NamespacesFromSelector
 	gateway := &gatewayv1.Gateway{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge", Annotations: map[string]string{w.keys.PortRange: "20000-20003"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge",
+			Annotations: map[string]string{w.keys.PortRange: "20000-20003"}},
 		Spec: gatewayv1.GatewaySpec{
-			Listeners:        []gatewayv1.Listener{{Name: "web", Port: 20001, Protocol: gatewayv1.HTTPProtocolType}},
-			AllowedListeners: &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: &from, Selector: edgeYes()}},
+			Listeners: []gatewayv1.Listener{{Name: "web", Port: 20001, Protocol: gatewayv1.HTTPProtocolType}},
+			AllowedListeners: &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: &from,
+				Selector: edgeYes()}},
 		},
 	}
 	for key, value := range annotations {
@@ -53,9 +55,11 @@ func (w *world) admit(edge string) {
 func (w *world) asks(t *testing.T, name, number string) {
 	t.Helper()
 	w.put(&gatewayv1.TCPRoute{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: map[string]string{w.keys.Gateway: "infra/edge", w.keys.ExternalPorts: number}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
+			Annotations: map[string]string{w.keys.Gateway: "infra/edge", w.keys.ExternalPorts: number}},
 		Spec: gatewayv1.TCPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{
-			ParentRefs: []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: gatewayv1.ObjectName(name)}},
+			ParentRefs: []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")),
+				Name: gatewayv1.ObjectName(name)}},
 		}},
 	})
 	w.rest()
@@ -104,10 +108,11 @@ func TestAGatewayThatComesBackGivesTheSameNumbers(t *testing.T) {
 
 // theirs is a user's ListenerSet with number 20000.
 func theirs(name string) *gatewayv1.ListenerSet {
-	return &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: gatewayv1.ListenerSetSpec{
-		ParentRef: gatewayv1.ParentGatewayReference{Namespace: ptr.To(gatewayv1.Namespace("infra")), Name: "edge"},
-		Listeners: []gatewayv1.ListenerEntry{{Name: "tcp", Port: 20000, Protocol: gatewayv1.TCPProtocolType}},
-	}}
+	return &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+		Spec: gatewayv1.ListenerSetSpec{
+			ParentRef: gatewayv1.ParentGatewayReference{Namespace: ptr.To(gatewayv1.Namespace("infra")), Name: "edge"},
+			Listeners: []gatewayv1.ListenerEntry{{Name: "tcp", Port: 20000, Protocol: gatewayv1.TCPProtocolType}},
+		}}
 }
 
 func TestAConflictNamesTheSameListenerSetInEachPass(t *testing.T) {
@@ -230,7 +235,8 @@ func TestARouteThatTheCacheLacksKeepsItsNumber(t *testing.T) {
 	}
 }
 
-// TestANameThatIsThereTwiceIsPutRight has a tenant who copies the claim's name from one ListenerSet to another, and then adds a second listener.
+// TestANameThatIsThereTwiceIsPutRight has a tenant who copies the claim's name from one ListenerSet to another, and
+// then adds a second listener.
 func TestANameThatIsThereTwiceIsPutRight(t *testing.T) {
 	w := newWorld(t)
 	w.asks(t, "a", "auto")
@@ -246,7 +252,8 @@ func TestANameThatIsThereTwiceIsPutRight(t *testing.T) {
 		w.has(t, map[string]int32{"a": 20000, "b": 20002, "after-" + to.Name: map[string]int32{"a": 444, "b": 445}[to.Name]})
 	}
 	grows := set("a")
-	grows.Spec.Listeners = append(grows.Spec.Listeners, gatewayv1.ListenerEntry{Name: "more", Port: 20003, Protocol: gatewayv1.TCPProtocolType})
+	grows.Spec.Listeners = append(grows.Spec.Listeners,
+		gatewayv1.ListenerEntry{Name: "more", Port: 20003, Protocol: gatewayv1.TCPProtocolType})
 	w.put(grows)
 	w.rest()
 	w.has(t, map[string]int32{"a": 20000, "b": 20002})
@@ -275,7 +282,8 @@ func TestANameOfAListenerInATenantsSetIsNotBelieved(t *testing.T) {
 	w.has(t, map[string]int32{"a": 20002, "b": 20003}) // nothing tells any more whose 20000 was
 }
 
-// TestAnOlderCopyOfTheLedgerFreezesTheGateway restores the ledger of an hour ago. Since then, route a gave its number back, and b has it.
+// TestAnOlderCopyOfTheLedgerFreezesTheGateway restores the ledger of an hour ago. Since then, route a gave its number
+// back, and b has it.
 func TestAnOlderCopyOfTheLedgerFreezesTheGateway(t *testing.T) {
 	w := newWorld(t)
 	w.asks(t, "a", "20000")

@@ -54,7 +54,8 @@ func (s *Server) Collect() {
 			if owner == nil {
 				continue
 			}
-			if is := s.Objects[owner.Kind][types.NamespacedName{Namespace: key.Namespace, Name: owner.Name}]; is == nil || is.GetUID() != owner.UID {
+			if is := s.Objects[owner.Kind][types.NamespacedName{Namespace: key.Namespace, Name: owner.Name}]; is == nil ||
+				is.GetUID() != owner.UID {
 				s.Drop(object)
 			}
 		}
@@ -125,7 +126,9 @@ func (w Writer) Delete(_ context.Context, object client.Object, options ...clien
 	switch p := o.Preconditions; {
 	case before == nil:
 		return notFound(object)
-	case p != nil && (p.UID != nil && *p.UID != before.GetUID() || p.ResourceVersion != nil && *p.ResourceVersion != before.GetResourceVersion()):
+	case p != nil &&
+		(p.UID != nil && *p.UID != before.GetUID() || p.ResourceVersion != nil &&
+			*p.ResourceVersion != before.GetResourceVersion()):
 		return conflict(object)
 	}
 	return w.write(before, nil, false)
@@ -145,7 +148,8 @@ type statuses struct {
 }
 
 // Patch takes merge patches as Writer.Patch does.
-func (s statuses) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+func (s statuses) Patch(_ context.Context, object client.Object, patch client.Patch,
+	_ ...client.SubResourcePatchOption) error {
 	return s.w.patch(object, patch, func(field string) bool { return field == "status" })
 }
 
@@ -224,5 +228,6 @@ func notFound(object client.Object) error {
 }
 
 func conflict(object client.Object) error {
-	return apierrors.NewConflict(schema.GroupResource{Resource: KindOf(object)}, object.GetName(), errors.New("it was modified"))
+	return apierrors.NewConflict(schema.GroupResource{Resource: KindOf(object)}, object.GetName(),
+		errors.New("it was modified"))
 }

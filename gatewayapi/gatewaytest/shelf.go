@@ -1,4 +1,5 @@
-// Package gatewaytest has an API server and caches in memory, for tests that play histories with the real passes. The tests draw the faults.
+// Package gatewaytest has an API server and caches in memory, for tests that play histories with the real passes. The
+// tests draw the faults.
 //
 //	shelf.go   objects by kind and name: a server's, or a cache's
 //	server.go  an API server, and the client of the process under test
@@ -60,7 +61,9 @@ func (s *Shelf) Kinds() []string { return slices.Sorted(maps.Keys(s.Objects)) }
 
 // sorted returns the names of the objects of a kind, sorted.
 func (s *Shelf) sorted(kind string) []types.NamespacedName {
-	return slices.SortedFunc(maps.Keys(s.Objects[kind]), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(s.Objects[kind]), func(a, b types.NamespacedName) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }
 
 // Of returns all objects of a type, sorted by name.

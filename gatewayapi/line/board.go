@@ -28,15 +28,16 @@ type Board struct {
 	users  map[types.NamespacedName][]types.NamespacedName // listeners, by Service
 	isFull bool                                            // true once it has the listeners of every served Gateway
 	live   func(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error)
-	// WakeMux is called after a change of a mux's listeners or their backends, and WakeBackends after a change of listeners' backends.
-	// wakeGateway is called when a listener has news for its Gateway's status.
+	// WakeMux is called after a change of a mux's listeners or their backends, and WakeBackends after a change of
+	// listeners' backends. wakeGateway is called when a listener has news for its Gateway's status.
 	WakeMux      func(mux types.NamespacedName)
 	WakeBackends func(listeners []types.NamespacedName)
 	wakeGateway  func(gateway types.NamespacedName)
 	// Tell is called when the listeners that Shown returns for a mux change.
 	Tell func(mux types.NamespacedName)
 	// SlicesOf returns the slices of a Service.
-	SlicesOf func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
+	SlicesOf func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice,
+		error)
 }
 
 // posted is a Gateway's part of the board.
@@ -54,19 +55,23 @@ type listener struct {
 
 // NewBoard returns an empty board.
 func NewBoard(keys validation.Keys) *Board {
-	return &Board{keys: keys, muxes: map[types.NamespacedName]*posted{}, muxOf: map[types.NamespacedName]types.NamespacedName{},
-		left: map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]types.NamespacedName{}, Tell: func(types.NamespacedName) {}}
+	return &Board{keys: keys, muxes: map[types.NamespacedName]*posted{},
+		muxOf: map[types.NamespacedName]types.NamespacedName{},
+		left:  map[types.NamespacedName]types.NamespacedName{}, users: map[types.NamespacedName][]types.NamespacedName{},
+		Tell: func(types.NamespacedName) {}}
 }
 
 // connect joins the board to the feature that posts.
-func (b *Board) connect(live func(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error),
+func (b *Board) connect(live func(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel,
+	error),
 	wakeGateway func(gateway types.NamespacedName)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.live, b.wakeGateway = live, wakeGateway
 }
 
-// full notes that the board has the listeners of every served Gateway: from now on, a listener that it lacks doesn't exist.
+// full notes that the board has the listeners of every served Gateway: from now on, a listener that it lacks doesn't
+// exist.
 func (b *Board) full() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,13 +90,15 @@ func (b *Board) wakeFor(gateway types.NamespacedName) {
 var errUnknown = errors.New("the listeners of Gateways aren't known yet")
 
 // post replaces a Gateway's listeners, and wakes the lines if something changed. Listeners keep their conditions.
-func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.ObservedChannel, backendsOf func(listener types.NamespacedName) []read.Backend) {
+func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.ObservedChannel,
+	backendsOf func(listener types.NamespacedName) []read.Backend) {
 	b.mu.Lock()
 	before := b.muxes[mux]
 	if before == nil {
 		before = &posted{}
 	}
-	now, changed, fed := &posted{gateway, map[types.NamespacedName]listener{}, before.shown}, before.gateway != gateway, []types.NamespacedName(nil)
+	now, changed, fed := &posted{gateway, map[types.NamespacedName]listener{},
+		before.shown}, before.gateway != gateway, []types.NamespacedName(nil)
 	for _, channel := range channels {
 		was, known := before.listeners[channel.Key]
 		if known && was.channel.UID == channel.UID {
@@ -116,7 +123,8 @@ func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.Observed
 	b.wake(mux, changed, fed)
 }
 
-// drop removes a Gateway from the board, unless the mux is posted for another Gateway: names of muxes are shortened, and two may be equal.
+// drop removes a Gateway from the board, unless the mux is posted for another Gateway: names of muxes are shortened,
+// and two may be equal.
 func (b *Board) drop(mux, gateway types.NamespacedName) {
 	b.mu.Lock()
 	before := b.muxes[mux]
@@ -133,7 +141,8 @@ func (b *Board) drop(mux, gateway types.NamespacedName) {
 	b.wake(mux, true, slices.Collect(maps.Keys(before.listeners)))
 }
 
-// maxLeft bounds the memory of listeners that are gone. The slices of a forgotten listener are deleted only after a restart.
+// maxLeft bounds the memory of listeners that are gone. The slices of a forgotten listener are deleted only after a
+// restart.
 const maxLeft = 10_000
 
 func (b *Board) leave(listener, mux types.NamespacedName) {
@@ -226,8 +235,8 @@ func (b *Board) Users(service types.NamespacedName) []types.NamespacedName {
 	return slices.Clone(b.users[service])
 }
 
-// MuxOf returns the mux of a listener, and true. For a listener that is gone, it returns the last mux, if known, and false. It returns an error
-// while the board may lack the listener.
+// MuxOf returns the mux of a listener, and true. For a listener that is gone, it returns the last mux, if known, and
+// false. It returns an error while the board may lack the listener.
 func (b *Board) MuxOf(key types.NamespacedName) (types.NamespacedName, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

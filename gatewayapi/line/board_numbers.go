@@ -14,7 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Show keeps the conditions, address and ports of a listener from a patch, and wakes its Gateway, so that its status is written.
+// Show keeps the conditions, address and ports of a listener from a patch, and wakes its Gateway, so that its status is
+// written.
 func (b *Board) Show(mux types.NamespacedName, patch *plan.ChannelPatch) {
 	b.mu.Lock()
 	posted := b.muxes[mux]
@@ -23,7 +24,9 @@ func (b *Board) Show(mux types.NamespacedName, patch *plan.ChannelPatch) {
 		return
 	}
 	if is, known := posted.listeners[patch.Channel]; known {
-		is.channel.Conditions = slices.DeleteFunc(slices.Clone(is.channel.Conditions), func(c metav1.Condition) bool { return slices.Contains(patch.Drop, c.Type) })
+		is.channel.Conditions = slices.DeleteFunc(slices.Clone(is.channel.Conditions), func(c metav1.Condition) bool {
+			return slices.Contains(patch.Drop, c.Type)
+		})
 		for _, condition := range patch.Conditions {
 			meta.SetStatusCondition(&is.channel.Conditions, condition)
 		}
@@ -69,7 +72,8 @@ func (b *Board) numbers(mux types.NamespacedName, keys *validation.Keys) map[typ
 	all := map[types.NamespacedName]status.Number{}
 	for _, channel := range b.On(mux) {
 		var number status.Number
-		if said := meta.FindStatusCondition(channel.Conditions, keys.Accepted); said != nil && said.Status == metav1.ConditionFalse {
+		if said := meta.FindStatusCondition(channel.Conditions, keys.Accepted); said != nil &&
+			said.Status == metav1.ConditionFalse {
 			number.Refused = said.Message
 		}
 		said := meta.FindStatusCondition(channel.Conditions, keys.Programmed)
@@ -88,7 +92,8 @@ func (b *Board) numbers(mux types.NamespacedName, keys *validation.Keys) map[typ
 	return all
 }
 
-// isAnotherNumber is true for a listener whose number changed since the last decision, or that was created again with another one.
+// isAnotherNumber is true for a listener whose number changed since the last decision, or that was created again with
+// another one.
 func isAnotherNumber(channel *plan.ObservedChannel) bool {
 	ports, _ := validation.ParsePorts(channel.PortsNote)
 	return len(ports) > 0 && !slices.ContainsFunc(ports, func(p validation.PortMapping) bool {

@@ -14,7 +14,8 @@ import (
 )
 
 // Sources returns the slices of a listener's Services, with the listener's port alone.
-func (b *Board) Sources(ctx context.Context, cache client.Reader, key types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+func (b *Board) Sources(ctx context.Context, cache client.Reader,
+	key types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 	b.mu.Lock()
 	posted := b.muxes[b.muxOf[key]]
 	if posted == nil {
@@ -43,22 +44,24 @@ func (b *Board) Sources(ctx context.Context, cache client.Reader, key types.Name
 	return all, nil
 }
 
-// sourceOf returns a copy of a slice that has only the named port, under the listener's name for it; nil if the slice lacks the port. The copy
-// shares the endpoints.
+// sourceOf returns a copy of a slice that has only the named port, under the listener's name for it; nil if the slice
+// lacks the port. The copy shares the endpoints.
 func sourceOf(slice *discoveryv1.EndpointSlice, name string, as *validation.ChannelPort) *discoveryv1.EndpointSlice {
 	for i := range slice.Ports {
 		p := &slice.Ports[i]
-		if p.Name != nil && *p.Name == name && p.Protocol != nil && *p.Protocol == as.Protocol || p.Name == nil && name == "" {
+		if p.Name != nil && *p.Name == name && p.Protocol != nil && *p.Protocol == as.Protocol || p.Name == nil &&
+			name == "" {
 			source := *slice
-			source.Ports = []discoveryv1.EndpointPort{{Name: &as.Name, Protocol: &as.Protocol, Port: p.Port, AppProtocol: p.AppProtocol}}
+			source.Ports = []discoveryv1.EndpointPort{{Name: &as.Name, Protocol: &as.Protocol, Port: p.Port,
+				AppProtocol: p.AppProtocol}}
 			return &source
 		}
 	}
 	return nil
 }
 
-// sourceName returns a name for a copied slice. Copies of one listener must differ: two namespaces may have slices of one name, and two backends
-// the same Service.
+// sourceName returns a name for a copied slice. Copies of one listener must differ: two namespaces may have slices of
+// one name, and two backends the same Service.
 func sourceName(all []read.Backend, i int, own, slice string) string {
 	name, backend := slice, all[i]
 	if backend.Service.Namespace != own {

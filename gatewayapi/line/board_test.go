@@ -48,8 +48,9 @@ func names(name string) types.NamespacedName {
 }
 
 func claimant(name string, number int32) plan.ObservedChannel {
-	return plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: names(name), UID: "u"}, Ports: []validation.ChannelPort{
-		{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: number}}}}
+	return plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: names(name), UID: "u"},
+		Ports: []validation.ChannelPort{
+			{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: number}}}}
 }
 
 func backendsOf(all map[string][]read.Backend) func(types.NamespacedName) []read.Backend {
@@ -66,7 +67,8 @@ func TestTheBoardWakesWhomAChangeConcerns(t *testing.T) {
 	if _, err := b.Live(t.Context(), mux, a); !errors.Is(err, errUnknown) {
 		t.Errorf("a listener of an unknown mux: %v", err)
 	}
-	post := func(channels []plan.ObservedChannel, backends map[string][]read.Backend) (muxes int, fed []types.NamespacedName) {
+	post := func(channels []plan.ObservedChannel, backends map[string][]read.Backend) (muxes int,
+		fed []types.NamespacedName) {
 		*said = told{}
 		b.post(mux, gateway, channels, backendsOf(backends))
 		return said.muxes, said.backends
@@ -78,7 +80,9 @@ func TestTheBoardWakesWhomAChangeConcerns(t *testing.T) {
 	if muxes, woken := post(one, fed); muxes != 0 || woken != nil {
 		t.Errorf("no change wakes %d muxes and the backends of %v", muxes, woken)
 	}
-	b.Show(mux, &plan.ChannelPatch{Channel: a, Conditions: []metav1.Condition{{Type: keys.Programmed, Status: metav1.ConditionTrue}}, SetNote: true, PortsNote: "note"})
+	b.Show(mux, &plan.ChannelPatch{Channel: a,
+		Conditions: []metav1.Condition{{Type: keys.Programmed, Status: metav1.ConditionTrue}}, SetNote: true,
+		PortsNote: "note"})
 	if said.gateways != 1 {
 		t.Errorf("what a listener is told wakes its Gateway %d times", said.gateways)
 	}
@@ -89,13 +93,15 @@ func TestTheBoardWakesWhomAChangeConcerns(t *testing.T) {
 		t.Error("another number wakes no mux")
 	}
 	on := b.On(mux)
-	if len(on) != 1 || !meta.IsStatusConditionTrue(on[0].Conditions, keys.Programmed) || on[0].PortsNote != "note" || !b.numbers(mux, &keys)[a].Programmed {
+	if len(on) != 1 || !meta.IsStatusConditionTrue(on[0].Conditions, keys.Programmed) || on[0].PortsNote != "note" ||
+		!b.numbers(mux, &keys)[a].Programmed {
 		t.Errorf("what the listener was told is lost: %+v", on)
 	}
 	if users := b.Users(names("web")); !slices.Equal(users, []types.NamespacedName{a}) {
 		t.Errorf("the Service is used by %v", users)
 	}
-	if got, is, err := b.MuxOf(a); !is || got != mux || err != nil || !slices.Equal(b.KeysOn(mux), []types.NamespacedName{a}) {
+	if got, is, err := b.MuxOf(a); !is || got != mux || err != nil ||
+		!slices.Equal(b.KeysOn(mux), []types.NamespacedName{a}) {
 		t.Errorf("the listener is on %s, %t, %v", got, is, err)
 	}
 	if muxes, woken := post(nil, nil); muxes == 0 || len(woken) != 1 || b.Users(names("web")) != nil {
@@ -112,20 +118,23 @@ func TestTheBoardWakesWhomAChangeConcerns(t *testing.T) {
 }
 
 func TestSourcesHaveTheListenersPortAlone(t *testing.T) {
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "web-1"}, Ports: []discoveryv1.EndpointPort{
-		{Name: ptr.To("admin"), Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(int32(9090))},
-		{Name: ptr.To("http"), Protocol: ptr.To(corev1.ProtocolUDP), Port: ptr.To(int32(53))},
-		{Name: ptr.To("http"), Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(int32(8080))},
-	}}
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "web-1"},
+		Ports: []discoveryv1.EndpointPort{
+			{Name: ptr.To("admin"), Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(int32(9090))},
+			{Name: ptr.To("http"), Protocol: ptr.To(corev1.ProtocolUDP), Port: ptr.To(int32(53))},
+			{Name: ptr.To("http"), Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(int32(8080))},
+		}}
 	as := &validation.ChannelPort{Name: "tcp", Protocol: corev1.ProtocolTCP}
 	got := sourceOf(slice, "http", as)
-	if got == nil || len(got.Ports) != 1 || *got.Ports[0].Name != "tcp" || *got.Ports[0].Port != 8080 || len(slice.Ports) != 3 {
+	if got == nil || len(got.Ports) != 1 || *got.Ports[0].Name != "tcp" || *got.Ports[0].Port != 8080 ||
+		len(slice.Ports) != 3 {
 		t.Errorf("got %+v", got)
 	}
 	if got := sourceOf(slice, "nothing", as); got != nil {
 		t.Errorf("a port that isn't there: %+v", got)
 	}
-	all := []read.Backend{{Service: names("web"), PortName: "http"}, {Service: types.NamespacedName{Namespace: "bank", Name: "web"}}, {Service: names("web"), PortName: "admin"}}
+	all := []read.Backend{{Service: names("web"), PortName: "http"},
+		{Service: types.NamespacedName{Namespace: "bank", Name: "web"}}, {Service: names("web"), PortName: "admin"}}
 	for i, want := range []string{"web-1", "bank.web-1", "web-1.admin"} {
 		if got := sourceName(all, i, "infra", "web-1"); got != want {
 			t.Errorf("source %d is %s, want %s", i, got, want)
@@ -152,7 +161,9 @@ func TestAListenerIsProgrammedWithItsOwnNumberAlone(t *testing.T) {
 		return b.numbers(mux, &keys)[a].Programmed
 	}
 	post(80)
-	b.Show(mux, &plan.ChannelPatch{Channel: a, Conditions: []metav1.Condition{{Type: keys.Programmed, Status: metav1.ConditionTrue}}, SetNote: true, PortsNote: "tcp:80->80"})
+	b.Show(mux, &plan.ChannelPatch{Channel: a,
+		Conditions: []metav1.Condition{{Type: keys.Programmed, Status: metav1.ConditionTrue}}, SetNote: true,
+		PortsNote: "tcp:80->80"})
 	for _, number := range []int32{80, 81, 80} {
 		if got := post(number); got != (number == 80) {
 			t.Errorf("it has 80 on the mux, asks for %d, and is programmed: %t", number, got)
@@ -165,7 +176,8 @@ func TestTheConsoleIsToldOnceOfEachChange(t *testing.T) {
 	mux, told := names("gateway-edge"), 0
 	b.Tell = func(types.NamespacedName) { told++ }
 	shown := func(reason string) []claimants.Listener {
-		return []claimants.Listener{{Key: names("gateway/edge/a"), Conditions: []metav1.Condition{{Type: "Accepted", Reason: reason}}}}
+		return []claimants.Listener{{Key: names("gateway/edge/a"),
+			Conditions: []metav1.Condition{{Type: "Accepted", Reason: reason}}}}
 	}
 	b.setShown(mux, names("edge"), shown("Accepted")) // its Gateway isn't posted
 	if told != 0 || b.Shown(mux) != nil {
@@ -197,7 +209,8 @@ func TestEntriesOfARouteKeepTheirPlaces(t *testing.T) {
 	ours, others := read.ControllerName(&keys), gatewayv1.GatewayController("example.com/other")
 	object := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "r", UID: "r"}}
 	object.Spec.ParentRefs = []gatewayv1.ParentReference{parent("edge"), parent("two"), parent("theirs")}
-	object.Status.Parents = []gatewayv1.RouteParentStatus{entry(ours, "edge"), entry(ours, "former"), entry(ours, "two"), entry(others, "theirs"), entry(others, "former")}
+	object.Status.Parents = []gatewayv1.RouteParentStatus{entry(ours, "edge"), entry(ours, "former"), entry(ours, "two"),
+		entry(others, "theirs"), entry(others, "former")}
 	route, _ := read.RouteOf(object)
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge"}}
 	given := &status.Given{Served: read.Judge(&read.Observed{Gateway: gateway, Routes: []read.Route{route}})}

@@ -37,8 +37,10 @@ func (l *serving) reconcileClass(ctx context.Context, request reconcile.Request)
 		return reconcile.Result{}, err
 	}
 	l.setTemplate(class.Name, template{now, refused})
-	condition := metav1.Condition{Type: string(gatewayv1.GatewayClassConditionStatusAccepted), Status: metav1.ConditionTrue,
-		Reason: string(gatewayv1.GatewayClassReasonAccepted), ObservedGeneration: class.Generation, LastTransitionTime: metav1.NewTime(l.Now())}
+	condition := metav1.Condition{Type: string(gatewayv1.GatewayClassConditionStatusAccepted),
+		Status: metav1.ConditionTrue,
+		Reason: string(gatewayv1.GatewayClassReasonAccepted), ObservedGeneration: class.Generation,
+		LastTransitionTime: metav1.NewTime(l.Now())}
 	if refused != nil {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, refused.Reason, refused.Message
 	}
@@ -51,17 +53,21 @@ func (l *serving) reconcileClass(ctx context.Context, request reconcile.Request)
 	if equality.Semantic.DeepEqual(before.Status, class.Status) {
 		return result, nil
 	}
-	return result, l.write.Status().Patch(ctx, class, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return result,
+		l.write.Status().Patch(ctx, class, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// readTemplate returns the template of a GatewayClass, or why it can't be used. It returns an error if reading again may help.
-func (l *serving) readTemplate(ctx context.Context, class *gatewayv1.GatewayClass) (read.Template, *read.Refusal, error) {
+// readTemplate returns the template of a GatewayClass, or why it can't be used. It returns an error if reading again
+// may help.
+func (l *serving) readTemplate(ctx context.Context, class *gatewayv1.GatewayClass) (read.Template, *read.Refusal,
+	error) {
 	ref := class.Spec.ParametersRef
 	if ref == nil {
 		return read.Template{}, nil, nil
 	}
 	refuse := func(message string) (read.Template, *read.Refusal, error) {
-		return read.Template{}, &read.Refusal{Reason: string(gatewayv1.GatewayClassReasonInvalidParameters), Message: message}, nil
+		return read.Template{},
+			&read.Refusal{Reason: string(gatewayv1.GatewayClassReasonInvalidParameters), Message: message}, nil
 	}
 	if ref.Group != "" || ref.Kind != "ConfigMap" || ptr.Deref(ref.Namespace, "") == "" {
 		return refuse("spec.parametersRef: name a ConfigMap with its namespace")

@@ -1,4 +1,5 @@
-// Package line serves Gateways of our GatewayClasses: a Gateway is a mux, and each of its listeners asks for a number on it.
+// Package line serves Gateways of our GatewayClasses: a Gateway is a mux, and each of its listeners asks for a number
+// on it.
 //
 //	line.go      one pass over a Gateway: observe, judge (gatewayapi/read), apply
 //	observe.go   the Gateway, its ListenerSets, routes, backends and grants
@@ -10,5 +11,6 @@
 //	stray.go     entries in the status of routes about parents that are gone
 //	watch.go     which change wakes which Gateway
 //
-// The line of muxes gives listeners their numbers, and the line of backends fills their EndpointSlices, as they do for channels.
+// The line of muxes gives listeners their numbers, and the line of backends fills their EndpointSlices, as they do for
+// channels.
 package line

@@ -16,18 +16,22 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 )
 
-// TestTheBoardIsFullThoughAWriteIsRefused: slices of listeners that are gone stay until the board is full, on all Gateways.
+// TestTheBoardIsFullThoughAWriteIsRefused: slices of listeners that are gone stay until the board is full, on all
+// Gateways.
 func TestTheBoardIsFullThoughAWriteIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(*gatewayv1.Gateway)
 		refuses string // the kind of object
 		isFull  bool
 	}{
-		"the status of a route":                     {func(*gatewayv1.Gateway) {}, "TCPRoute", true},
-		"the status of the Gateway":                 {wantsLabel, "Gateway", true},
-		"the deletion of a former mux":              {func(g *gatewayv1.Gateway) { g.Spec.GatewayClassName = "other" }, "Service", true},
-		"nothing, and the GatewayClass is missing":  {func(g *gatewayv1.Gateway) { g.Spec.GatewayClassName = "nothing" }, "", false},
-		"nothing, and another GatewayClass is ours": {func(g *gatewayv1.Gateway) { g.Spec.GatewayClassName = "other" }, "", true},
+		"the status of a route":     {func(*gatewayv1.Gateway) {}, "TCPRoute", true},
+		"the status of the Gateway": {wantsLabel, "Gateway", true},
+		"the deletion of a former mux": {func(g *gatewayv1.Gateway) { g.Spec.GatewayClassName = "other" },
+			"Service", true},
+		"nothing, and the GatewayClass is missing": {func(g *gatewayv1.Gateway) { g.Spec.GatewayClassName = "nothing" }, "",
+			false},
+		"nothing, and another GatewayClass is ours": {func(g *gatewayv1.Gateway) { g.Spec.GatewayClassName = "other" }, "",
+			true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := newServed(t, read.Template{})
@@ -44,7 +48,8 @@ func TestTheBoardIsFullThoughAWriteIsRefused(t *testing.T) {
 				refused++
 				return false, apierrors.NewForbidden(corev1.Resource("objects"), before.GetName(), errors.New("a policy says no"))
 			}
-			_, err := u.line.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "edge"}})
+			_, err := u.line.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "edge"}})
 			if (err != nil) != (test.refuses != "") || refused > 1 {
 				t.Fatalf("the pass ends with %v", err)
 			}

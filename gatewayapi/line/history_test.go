@@ -33,9 +33,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestPromisesOfGateways plays histories. People change Gateways, ListenerSets, routes, grants, namespaces and Services, and the feature follows
-// with caches that are stale, writes that fail, and restarts. Its passes, its watches and its board are the real ones. The API server and the
-// line of muxes are stand-ins. Once nothing is left to do, the reference must agree with every listener and every status.
+// TestPromisesOfGateways plays histories. People change Gateways, ListenerSets, routes, grants, namespaces and
+// Services, and the feature follows with caches that are stale, writes that fail, and restarts. Its passes, its watches
+// and its board are the real ones. The API server and the line of muxes are stand-ins. Once nothing is left to do, the
+// reference must agree with every listener and every status.
 func TestPromisesOfGateways(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := newHistory(t, r)
@@ -52,7 +53,8 @@ func TestPromisesOfGateways(t *testing.T) {
 		h.restart()
 		before, told := h.api.Wrote, h.told
 		h.rest()
-		h.checkf(h.api.Wrote == before, "quiet: a process that starts makes %d writes, though nothing changed", h.api.Wrote-before)
+		h.checkf(h.api.Wrote == before, "quiet: a process that starts makes %d writes, though nothing changed",
+			h.api.Wrote-before)
 		h.checkf(h.told == told, "quiet: a process that starts sends %d Events, though nothing changed", h.told-told)
 	})
 }
@@ -89,7 +91,8 @@ func newHistory(t *testing.T, r *rapid.T) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &history{r: r, language: language, api: &gatewaytest.Server{Shelf: gatewaytest.NewShelf()}, cache: gatewaytest.NewShelf(), now: at(0), served: []string{"infra"}, taken: map[int32]bool{},
+	h := &history{r: r, language: language, api: &gatewaytest.Server{Shelf: gatewaytest.NewShelf()},
+		cache: gatewaytest.NewShelf(), now: at(0), served: []string{"infra"}, taken: map[int32]bool{},
 		keys: map[string]types.NamespacedName{}, onMux: map[types.NamespacedName]int32{}}
 	h.api.Answer = func(_, _ client.Object) (bool, error) {
 		if !h.calm && h.chance("fails", 10) {
@@ -99,13 +102,17 @@ func newHistory(t *testing.T, r *rapid.T) *history {
 	}
 	h.api.Judge = h.judge
 	keys := language.Keys()
-	h.put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "mux"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: read.ControllerName(&keys)}})
-	h.put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: foreign2}})
+	h.put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "mux"},
+		Spec: gatewayv1.GatewayClassSpec{ControllerName: read.ControllerName(&keys)}})
+	h.put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "other"},
+		Spec: gatewayv1.GatewayClassSpec{ControllerName: foreign2}})
 	for _, namespace := range namespaces() {
 		h.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
-	pool := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: read.ControllerName(&keys),
-		ParametersRef: &gatewayv1.ParametersReference{Kind: "ConfigMap", Name: "muxes", Namespace: ptr.To(gatewayv1.Namespace("infra"))}}}
+	pool := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "pool"},
+		Spec: gatewayv1.GatewayClassSpec{ControllerName: read.ControllerName(&keys),
+			ParametersRef: &gatewayv1.ParametersReference{Kind: "ConfigMap", Name: "muxes",
+				Namespace: ptr.To(gatewayv1.Namespace("infra"))}}}
 	h.put(pool)
 	h.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "muxes"},
 		Data: map[string]string{templateKey: "spec: {loadBalancerClass: gateway." + language.Prefix() + "/rack}"}})
@@ -121,13 +128,16 @@ func (h *history) furnish() {
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge"}}
 	gateway.Spec.GatewayClassName = pick(h, "class name", gatewayv1.ObjectName("mux"), "pool")
 	all := &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: ptr.To(gatewayv1.NamespacesFromAll)}}
-	gateway.Spec.Listeners = []gatewayv1.Listener{{Name: "a", Port: 80, Protocol: gatewayv1.TCPProtocolType, AllowedRoutes: all},
+	gateway.Spec.Listeners = []gatewayv1.Listener{{Name: "a", Port: 80, Protocol: gatewayv1.TCPProtocolType,
+		AllowedRoutes: all},
 		{Name: "b", Port: 81, Protocol: gatewayv1.UDPProtocolType, AllowedRoutes: all}}
-	gateway.Spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromAll)}}
+	gateway.Spec.AllowedListeners = &gatewayv1.AllowedListeners{
+		Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromAll)}}
 	h.put(gateway)
 	for _, namespace := range namespaces() {
-		h.put(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
-			{Name: "http", Port: 80}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}}}})
+		h.put(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
+				{Name: "http", Port: 80}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}}}})
 	}
 }
 
@@ -157,7 +167,8 @@ func pick[T any](h *history, what string, from ...T) T {
 func (h *history) put(object client.Object) {
 	if h.api.At(object) == nil {
 		h.now = h.now.Add(time.Second)
-		object.SetCreationTimestamp(metav1.NewTime(h.now.Add(-time.Duration(rapid.IntRange(0, 2).Draw(h.r, "age")) * time.Minute)))
+		object.SetCreationTimestamp(metav1.NewTime(h.now.Add(-time.Duration(rapid.IntRange(0, 2).Draw(h.r,
+			"age")) * time.Minute)))
 	}
 	h.note("people put %s %s: %s", gatewaytest.KindOf(object), client.ObjectKeyFromObject(object), specOf(object))
 	h.api.Put(object, true)
@@ -194,14 +205,17 @@ func (h *history) restart() {
 	board.SlicesOf = func(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
 		return nil, nil
 	}
-	options := &Options{Language: h.language, Name: "svc-mux/lease", Namespaces: slices.Clone(h.served), Board: board, Events: events{h: h},
-		Now: func() time.Time { return h.now }, Log: logr.Discard(),
+	options := &Options{Language: h.language, Name: "svc-mux/lease", Namespaces: slices.Clone(h.served), Board: board,
+		Events: events{h: h},
+		Now:    func() time.Time { return h.now }, Log: logr.Discard(),
 		WritesAtOnce:  1, // in one order, so that a history can be played again
 		WritesOfAPass: rapid.SampledFrom([]int{1, 3, 100}).Draw(h.r, "writes of a pass")}
 	w := gatewaytest.Writer{Server: h.api}
-	h.line = &serving{Options: options, keys: h.language.Keys(), cache: h.cache, live: w, write: w, templates: map[string]template{},
-		kinds: run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"}, passed: map[types.NamespacedName]bool{},
-		paces: pace.New[types.NamespacedName]()}
+	h.line = &serving{Options: options, keys: h.language.Keys(), cache: h.cache, live: w, write: w,
+		templates: map[string]template{},
+		kinds:     run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"},
+		passed:    map[types.NamespacedName]bool{},
+		paces:     pace.New[types.NamespacedName]()}
 	h.checkf(h.line.index(h.r.Context(), h.cache) == nil, "no index")
 	board.connect(h.line.readLive, func(gateway types.NamespacedName) { h.todo["gateway"][gateway] = true })
 	for _, kind := range h.kinds() {
@@ -274,7 +288,8 @@ func (h *history) reconcile(queue string, key types.NamespacedName) {
 		h.decideNumbers(key)
 		return
 	}
-	pass := map[string]reconcile.Func{"class": h.line.reconcileClass, "gateway": h.line.Reconcile, "route": h.line.reconcileStray}[queue]
+	pass := map[string]reconcile.Func{"class": h.line.reconcileClass, "gateway": h.line.Reconcile,
+		"route": h.line.reconcileStray}[queue]
 	h.note("pass: %s %s", queue, key)
 	seen := maps.Clone(h.cache.Objects)
 	copies := map[client.Object]client.Object{}
@@ -294,7 +309,8 @@ func (h *history) reconcile(queue string, key types.NamespacedName) {
 		h.posted(key)
 	}
 	for object, was := range copies {
-		h.checkf(reflect.DeepEqual(object, was), "not ours, not touched: a pass changes the cached %s %s", gatewaytest.KindOf(object), object.GetName())
+		h.checkf(reflect.DeepEqual(object, was), "not ours, not touched: a pass changes the cached %s %s",
+			gatewaytest.KindOf(object), object.GetName())
 	}
 }
 
@@ -302,7 +318,8 @@ func (h *history) reconcile(queue string, key types.NamespacedName) {
 func (h *history) posted(key types.NamespacedName) {
 	gateway := gatewaytest.Get[*gatewayv1.Gateway](h.cache, key.Namespace, key.Name)
 	mux := gatewaytest.Get[*corev1.Service](h.cache, key.Namespace, read.MuxOf(key).Name)
-	if gateway == nil || mux == nil || ownerOf(mux) != gateway.UID || !isOurs(gatewaytest.Get[*gatewayv1.GatewayClass](h.cache, "", string(gateway.Spec.GatewayClassName))) ||
+	if gateway == nil || mux == nil || ownerOf(mux) != gateway.UID ||
+		!isOurs(gatewaytest.Get[*gatewayv1.GatewayClass](h.cache, "", string(gateway.Spec.GatewayClassName))) ||
 		!h.line.passed[key] || h.line.templateOf(string(gateway.Spec.GatewayClassName)) == nil {
 		return
 	}
@@ -319,7 +336,8 @@ func (h *history) decideNumbers(mux types.NamespacedName) {
 	for _, channel := range h.line.Board.On(mux) {
 		accepted := metav1.Condition{Type: keys.Accepted, Status: metav1.ConditionTrue, Reason: "Accepted"}
 		programmed := metav1.Condition{Type: keys.Programmed, Status: metav1.ConditionTrue, Reason: "Programmed"}
-		note := validation.FormatPorts([]validation.PortMapping{{Name: channel.Ports[0].Name, Port: channel.Ports[0].Port, Public: channel.Ports[0].Port}})
+		note := validation.FormatPorts([]validation.PortMapping{{Name: channel.Ports[0].Name, Port: channel.Ports[0].Port,
+			Public: channel.Ports[0].Port}})
 		h.onMux[channel.Key] = channel.Ports[0].Port
 		if h.taken[channel.Ports[0].Port] {
 			note, h.onMux[channel.Key] = "", 0
@@ -327,10 +345,14 @@ func (h *history) decideNumbers(mux types.NamespacedName) {
 		} else if len(svc.Status.LoadBalancer.Ingress) == 0 {
 			programmed.Status, programmed.Message = metav1.ConditionFalse, "no address yet"
 		}
-		a, p := meta.FindStatusCondition(channel.Conditions, keys.Accepted), meta.FindStatusCondition(channel.Conditions, keys.Programmed)
-		if a == nil || p == nil || a.Status != accepted.Status || p.Status != programmed.Status || p.Message != programmed.Message ||
+		a, p := meta.FindStatusCondition(channel.Conditions, keys.Accepted), meta.FindStatusCondition(channel.Conditions,
+			keys.Programmed)
+		if a == nil || p == nil || a.Status != accepted.Status || p.Status != programmed.Status ||
+			p.Message != programmed.Message ||
 			channel.PortsNote != note {
-			h.line.Board.Show(mux, &plan.ChannelPatch{Channel: channel.Key, Conditions: []metav1.Condition{accepted, programmed}, SetNote: true, PortsNote: note})
+			h.line.Board.Show(mux,
+				&plan.ChannelPatch{Channel: channel.Key, Conditions: []metav1.Condition{accepted, programmed}, SetNote: true,
+					PortsNote: note})
 		}
 	}
 }
@@ -391,12 +413,15 @@ func (h *history) judge(before, after client.Object) {
 	h.note("  writes %s", h.wrote)
 	if svc, is := before.(*corev1.Service); is {
 		owner := metav1.GetControllerOf(svc)
-		h.checkf(svc.Labels[h.line.keys.Managed] == "true" && owner != nil && owner.Kind == "Gateway", "not ours, not touched: Service %s is written", svc.Name)
+		h.checkf(svc.Labels[h.line.keys.Managed] == "true" && owner != nil && owner.Kind == "Gateway", "not ours, not "+
+			"touched: Service %s is written", svc.Name)
 	}
 	switch o := after.(type) {
 	case *gatewayv1.Gateway:
-		if said := meta.FindStatusCondition(before.(*gatewayv1.Gateway).Status.Conditions, "Accepted"); !slices.Contains(h.served, o.Namespace) && said != nil {
-			h.checkf(said.Reason == "MuxNotServed", "not ours, not touched: Gateway %s says %s of another release", o.Name, said.Reason)
+		if said := meta.FindStatusCondition(before.(*gatewayv1.Gateway).Status.Conditions,
+			"Accepted"); !slices.Contains(h.served, o.Namespace) && said != nil {
+			h.checkf(said.Reason == "MuxNotServed", "not ours, not touched: Gateway %s says %s of another release", o.Name,
+				said.Reason)
 		}
 		for i, l := range o.Spec.Listeners {
 			if i < len(o.Status.Listeners) {
@@ -413,9 +438,12 @@ func (h *history) judge(before, after client.Object) {
 	if was, is := read.RouteOf(before); is {
 		now, _ := read.RouteOf(after)
 		others := func(all []gatewayv1.RouteParentStatus) []gatewayv1.RouteParentStatus {
-			return slices.DeleteFunc(slices.Clone(all), func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == read.ControllerName(&h.line.keys) })
+			return slices.DeleteFunc(slices.Clone(all), func(p gatewayv1.RouteParentStatus) bool {
+				return p.ControllerName == read.ControllerName(&h.line.keys)
+			})
 		}
-		h.checkf(equality.Semantic.DeepEqual(others(was.Status.Parents), others(now.Status.Parents)), "not ours, not touched: %s %s loses what another controller wrote",
+		h.checkf(equality.Semantic.DeepEqual(others(was.Status.Parents), others(now.Status.Parents)), "not ours, not "+
+			"touched: %s %s loses what another controller wrote",
 			was.Kind, object.GetName())
 	}
 }
@@ -425,14 +453,16 @@ func (h *history) checkProgrammed(object client.Object, name string, number int3
 	c := meta.FindStatusCondition(conditions, programmedType)
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
 	if c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == object.GetGeneration() {
-		h.checkf(h.onMux[key] == number, "addresses: %s is programmed with number %d, and the mux has %d", key, number, h.onMux[key])
+		h.checkf(h.onMux[key] == number, "addresses: %s is programmed with number %d, and the mux has %d", key, number,
+			h.onMux[key])
 	}
 }
 
 // ours are the Gateways of a shelf that are ours, in namespaces that the process serves.
 func (h *history) ours(s *gatewaytest.Shelf, is func(class *gatewayv1.GatewayClass) bool) (all []*gatewayv1.Gateway) {
 	for _, gateway := range gatewaytest.Of[*gatewayv1.Gateway](s) {
-		if slices.Contains(h.served, gateway.Namespace) && is(gatewaytest.Get[*gatewayv1.GatewayClass](s, "", string(gateway.Spec.GatewayClassName))) {
+		if slices.Contains(h.served, gateway.Namespace) &&
+			is(gatewaytest.Get[*gatewayv1.GatewayClass](s, "", string(gateway.Spec.GatewayClassName))) {
 			all = append(all, gateway)
 		}
 	}
@@ -456,7 +486,8 @@ func (h *history) atRest() {
 		}
 	}
 	for _, gateway := range h.ours(h.api.Shelf, isOurs) {
-		mux := gatewaytest.Get[*corev1.Service](h.api.Shelf, gateway.Namespace, read.MuxOf(client.ObjectKeyFromObject(gateway)).Name)
+		mux := gatewaytest.Get[*corev1.Service](h.api.Shelf, gateway.Namespace,
+			read.MuxOf(client.ObjectKeyFromObject(gateway)).Name)
 		h.checkf(mux != nil, "mux: Gateway %s has none", gateway.Name)
 		ref := refer(h.api.Shelf, gateway, ptr.Deref(mux.Spec.LoadBalancerClass, "") != "")
 		if ownerOf(mux) == gateway.UID {
@@ -476,7 +507,8 @@ func (h *history) atRest() {
 			}
 			key := statusKey(&route, &p.ParentRef)
 			statuses[key]--
-			h.checkf(statuses[key] == 0 || unclear[key], "routes: a status about a parent that isn't ours, or two about one: %s", key)
+			h.checkf(statuses[key] == 0 || unclear[key], "routes: a status about a parent that isn't ours, or two about one: %s",
+				key)
 		}
 	}
 	for key, missing := range statuses {
@@ -485,14 +517,17 @@ func (h *history) atRest() {
 	for _, gateway := range gatewaytest.Of[*gatewayv1.Gateway](h.api.Shelf) {
 		said := meta.FindStatusCondition(gateway.Status.Conditions, "Accepted")
 		if isOurs(gatewaytest.Get[*gatewayv1.GatewayClass](h.api.Shelf, "", string(gateway.Spec.GatewayClassName))) {
-			h.checkf(said != nil && (said.Reason != "MuxNotServed" || !slices.Contains(h.served, gateway.Namespace)), "statuses: Gateway %s/%s: %v", gateway.Namespace, gateway.Name, said)
+			h.checkf(said != nil && (said.Reason != "MuxNotServed" || !slices.Contains(h.served, gateway.Namespace)),
+				"statuses: Gateway %s/%s: %v", gateway.Namespace, gateway.Name, said)
 		}
 	}
 	for _, svc := range gatewaytest.Of[*corev1.Service](h.api.Shelf) {
 		if owner := metav1.GetControllerOf(svc); owner != nil {
-			h.checkf(slices.Contains(h.served, svc.Namespace), "mux: Service %s/%s is in a namespace that isn't served", svc.Namespace, svc.Name)
+			h.checkf(slices.Contains(h.served, svc.Namespace), "mux: Service %s/%s is in a namespace that isn't served",
+				svc.Namespace, svc.Name)
 			gateway := gatewaytest.Get[*gatewayv1.Gateway](h.api.Shelf, svc.Namespace, owner.Name)
-			h.checkf(gateway != nil && gateway.Spec.GatewayClassName != "other", "mux: Service %s stays, though its Gateway is another controller's", svc.Name)
+			h.checkf(gateway != nil && gateway.Spec.GatewayClassName != "other", "mux: Service %s stays, though its Gateway "+
+				"is another controller's", svc.Name)
 		}
 	}
 }
@@ -517,9 +552,11 @@ func (h *history) checkLive(ref *reference, mux *corev1.Service) {
 	gateway := client.ObjectKeyFromObject(ref.gateway)
 	for _, channel := range h.line.Board.On(client.ObjectKeyFromObject(mux)) {
 		live, err := h.line.readLive(h.r.Context(), gateway, channel.Key)
-		h.checkf(err == nil && live != nil && reflect.DeepEqual(live.Channel, channel.Channel), "listeners: %s is read live as %v, %v", channel.Key, live, err)
+		h.checkf(err == nil && live != nil && reflect.DeepEqual(live.Channel, channel.Channel), "listeners: %s is read "+
+			"live as %v, %v", channel.Key, live, err)
 	}
-	gone, err := h.line.readLive(h.r.Context(), gateway, types.NamespacedName{Namespace: "shop", Name: "listenerset/none/a"})
+	gone, err := h.line.readLive(h.r.Context(), gateway,
+		types.NamespacedName{Namespace: "shop", Name: "listenerset/none/a"})
 	h.checkf(err == nil && gone == nil, "listeners: one that never was is read live as %v, %v", gone, err)
 }
 
@@ -559,7 +596,8 @@ func (h *history) isProgrammed(ref *reference, l *refListener, mux *corev1.Servi
 }
 
 func (h *history) gatewayAtRest(ref *reference, mux *corev1.Service) {
-	isRefused := gatewaytest.Get[*gatewayv1.Gateway](h.api.Shelf, ref.gateway.Namespace, ref.gateway.Name).UID != ownerOf(mux)
+	isRefused := gatewaytest.Get[*gatewayv1.Gateway](h.api.Shelf, ref.gateway.Namespace,
+		ref.gateway.Name).UID != ownerOf(mux)
 	sets := map[string]bool{}
 	for i := range ref.listeners {
 		l := &ref.listeners[i]
@@ -582,16 +620,20 @@ func (h *history) gatewayAtRest(ref *reference, mux *corev1.Service) {
 				sets[l.namespace+"/"+l.owner] = true
 			}
 		}
-		h.checkf(int(attached) == len(ref.attached(l)), "statuses: %s has %d routes, want %d", l.name(), attached, len(ref.attached(l)))
+		h.checkf(int(attached) == len(ref.attached(l)), "statuses: %s has %d routes, want %d", l.name(), attached,
+			len(ref.attached(l)))
 		programmed := h.isProgrammed(ref, l, mux) && !isRefused
-		h.checkf(meta.IsStatusConditionTrue(conditions, programmedType) == programmed, "statuses: %s is programmed, want %t: %v", l.name(), programmed, conditions)
+		h.checkf(meta.IsStatusConditionTrue(conditions, programmedType) == programmed, "statuses: %s is programmed, want "+
+			"%t: %v", l.name(), programmed, conditions)
 		for _, c := range conditions {
-			h.checkf(c.ObservedGeneration == generation, "statuses: %s of %s is of generation %d, want %d", c.Type, l.name(), c.ObservedGeneration, generation)
+			h.checkf(c.ObservedGeneration == generation, "statuses: %s of %s is of generation %d, want %d", c.Type, l.name(),
+				c.ObservedGeneration, generation)
 		}
 		h.checkf(len(conditions) == 4, "statuses: %s has %d conditions", l.name(), len(conditions))
 	}
 	isMux := mux.Spec.Type == corev1.ServiceTypeLoadBalancer // otherwise nothing is decided
-	h.checkf(!isMux || int(ptr.Deref(ref.gateway.Status.AttachedListenerSets, -1)) == len(sets), "statuses: Gateway %s has %d ListenerSets, want %d", ref.gateway.Name,
+	h.checkf(!isMux || int(ptr.Deref(ref.gateway.Status.AttachedListenerSets, -1)) == len(sets), "statuses: Gateway %s "+
+		"has %d ListenerSets, want %d", ref.gateway.Name,
 		ptr.Deref(ref.gateway.Status.AttachedListenerSets, -1), len(sets))
 	for _, set := range ref.sets {
 		c := meta.FindStatusCondition(set.Status.Conditions, "Accepted")
@@ -614,10 +656,13 @@ func (h *history) parentAtRest(ref *reference, route *refRoute, p *gatewayv1.Par
 			continue
 		}
 		key := statusKey(route, p)
-		h.checkf(meta.IsStatusConditionTrue(s.Conditions, "Accepted") == ref.isAccepted(route, p), "routes: accepted, want %t: %s", ref.isAccepted(route, p), key)
-		h.checkf(meta.IsStatusConditionTrue(s.Conditions, "ResolvedRefs") == ref.isResolved(route), "routes: backends are found, want %t: %s", ref.isResolved(route), key)
+		h.checkf(meta.IsStatusConditionTrue(s.Conditions, "Accepted") == ref.isAccepted(route, p), "routes: accepted, want "+
+			"%t: %s", ref.isAccepted(route, p), key)
+		h.checkf(meta.IsStatusConditionTrue(s.Conditions, "ResolvedRefs") == ref.isResolved(route), "routes: backends are "+
+			"found, want %t: %s", ref.isResolved(route), key)
 		for _, c := range s.Conditions {
-			h.checkf(c.ObservedGeneration == route.object.GetGeneration(), "routes: %s is of an older generation: %s", c.Type, key)
+			h.checkf(c.ObservedGeneration == route.object.GetGeneration(), "routes: %s is of an older generation: %s", c.Type,
+				key)
 		}
 	}
 }

@@ -106,15 +106,16 @@ func (l *serving) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// setPassed notes that the board has a Gateway's listeners, or that there are none. A write that fails later in the pass doesn't matter for that.
+// setPassed notes that the board has a Gateway's listeners, or that there are none. A write that fails later in the
+// pass doesn't matter for that.
 func (l *serving) setPassed(gateway types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.passed[gateway] = true
 }
 
-// pass makes one pass. It returns errUnknown if the Gateway's GatewayClass wasn't read yet, or if the GatewayClass is missing and the Gateway has a
-// mux of ours.
+// pass makes one pass. It returns errUnknown if the Gateway's GatewayClass wasn't read yet, or if the GatewayClass is
+// missing and the Gateway has a mux of ours.
 func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	o, whose, err := l.observe(ctx, l.cache, key)
 	switch {
@@ -161,7 +162,8 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 	given.Numbers = l.Board.numbers(o.Mux, &l.keys)
 	if mux != nil && mux.Spec.Type != corev1.ServiceTypeLoadBalancer { // such a Service is no mux: nothing is decided
 		for key := range given.Numbers {
-			given.Numbers[key] = status.Number{Pending: fmt.Sprintf("Service %s isn't of type LoadBalancer: set spec.type, or delete the Service", o.Mux)}
+			given.Numbers[key] = status.Number{Pending: fmt.Sprintf("Service %s isn't of type LoadBalancer: set spec.type, or "+
+				"delete the Service", o.Mux)}
 		}
 	}
 	l.Board.setShown(o.Mux, key, given.Shown(read.ControllerName(&l.keys)))
@@ -176,7 +178,8 @@ func (o *Options) serves(gateway types.NamespacedName) bool {
 
 // Setup adds the controllers to a manager.
 func (l *Line) Setup(ctx context.Context, m manager.Manager, kinds run.Kinds) error {
-	s := &serving{Options: &l.Options, keys: l.Language.Keys(), kinds: kinds, cache: m.GetCache(), live: m.GetAPIReader(), write: m.GetClient(),
+	s := &serving{Options: &l.Options, keys: l.Language.Keys(), kinds: kinds, cache: m.GetCache(), live: m.GetAPIReader(),
+		write:     m.GetClient(),
 		templates: map[string]template{}, passed: map[types.NamespacedName]bool{}, paces: pace.New[types.NamespacedName]()}
 	return s.setup(ctx, m)
 }

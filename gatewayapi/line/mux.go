@@ -41,8 +41,8 @@ type made struct {
 	again   time.Duration   // after it, a postponed correction is due
 }
 
-// ensureMux creates the Service that is a Gateway's mux, or corrects its labels and annotations. The mux line writes its ports. If a correction is
-// refused, the mux stays as it is.
+// ensureMux creates the Service that is a Gateway's mux, or corrects its labels and annotations. The mux line writes
+// its ports. If a correction is refused, the mux stays as it is.
 func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *template) (made, error) {
 	want, refused := read.MuxService(l.Language, o.Gateway, &template.Template)
 	refused = cmp.Or(template.refused, refused)
@@ -60,9 +60,10 @@ func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *tem
 	}
 	err = l.write.Create(ctx, want)
 	switch {
-	case apierrors.IsAlreadyExists(err) && l.isInCache(ctx, o.Mux): // a Service that isn't in the cache may be our own, and the cache is behind
-		return made{refused: &read.Refusal{Reason: MuxNameTaken, Message: fmt.Sprintf("Service %s is there, and wasn't made for this Gateway: delete it, or name the "+
-			"Gateway otherwise", o.Mux)}}, nil
+	case apierrors.IsAlreadyExists(err) && l.isInCache(ctx, o.Mux):
+		// a Service that isn't in the cache may be our own, and the cache is behind
+		return made{refused: &read.Refusal{Reason: MuxNameTaken, Message: fmt.Sprintf("Service %s is there, and wasn't "+
+			"made for this Gateway: delete it, or name the Gateway otherwise", o.Mux)}}, nil
 	case refusal.Is(err):
 		return made{refused: refusedBy(err, o.Mux, "made")}, nil
 	case err != nil:
@@ -73,18 +74,20 @@ func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *tem
 
 // refusedBy returns the refusal of a Gateway whose mux the API server refuses.
 func refusedBy(err error, mux types.NamespacedName, done string) *read.Refusal {
-	return &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters), Message: fmt.Sprintf("Service %s can't be %s: %s", mux, done, refusal.Words(err))}
+	return &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters), Message: fmt.Sprintf("Service %s "+
+		"can't be %s: %s", mux, done, refusal.Words(err))}
 }
 
 func (l *serving) isInCache(ctx context.Context, service types.NamespacedName) bool {
 	return l.cache.Get(ctx, service, &corev1.Service{}, client.UnsafeDisableDeepCopy) == nil
 }
 
-// correct sets labels and annotations of a mux that differ. Those that a Gateway doesn't ask for any more stay: other programs may have set
-// them. The annotation of the address is the exception: the pool would go on carrying an address that the Gateway no longer asks for.
+// correct sets labels and annotations of a mux that differ. Those that a Gateway doesn't ask for any more stay: other
+// programs may have set them. The annotation of the address is the exception: the pool would go on carrying an address
+// that the Gateway no longer asks for.
 //
-// If another writer undoes the corrections, each further one waits longer: a provider may look at the load balancer after each. correct returns
-// how long this one must wait.
+// If another writer undoes the corrections, each further one waits longer: a provider may look at the load balancer
+// after each. correct returns how long this one must wait.
 func (l *serving) correct(ctx context.Context, is, want *corev1.Service) (time.Duration, error) {
 	labels, annotations := differing(is.Labels, want.Labels), differing(is.Annotations, want.Annotations)
 	if _, asks := want.Annotations[l.keys.Address]; !asks && is.Annotations[l.keys.Address] != "" {
@@ -97,11 +100,13 @@ func (l *serving) correct(ctx context.Context, is, want *corev1.Service) (time.D
 	if turn := l.paces.Ask(key, pace.ContentOf(want.Labels, want.Annotations), l.Now()); turn.Wait > 0 {
 		return turn.Wait, nil
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": is.UID, "labels": labels, "annotations": annotations}})
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": is.UID, "labels": labels,
+		"annotations": annotations}})
 	if err != nil {
 		return 0, err
 	}
-	err = l.write.Patch(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: is.Namespace, Name: is.Name}}, client.RawPatch(types.MergePatchType, body))
+	err = l.write.Patch(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: is.Namespace, Name: is.Name}},
+		client.RawPatch(types.MergePatchType, body))
 	if err != nil {
 		l.paces.Failed(key)
 	}

@@ -56,7 +56,8 @@ func (u *unserved) edit(change func(*gatewayv1.Gateway)) {
 }
 
 func wantsLabel(g *gatewayv1.Gateway) {
-	g.Spec.Infrastructure = &gatewayv1.GatewayInfrastructure{Labels: map[gatewayv1.LabelKey]gatewayv1.LabelValue{"team": "red"}}
+	g.Spec.Infrastructure = &gatewayv1.GatewayInfrastructure{
+		Labels: map[gatewayv1.LabelKey]gatewayv1.LabelValue{"team": "red"}}
 }
 
 func TestARefusedChangeOfAMuxIsTold(t *testing.T) {
@@ -69,9 +70,11 @@ func TestARefusedChangeOfAMuxIsTold(t *testing.T) {
 	}
 	u.edit(wantsLabel)
 	u.edit(func(g *gatewayv1.Gateway) {
-		g.Spec.Listeners = append(g.Spec.Listeners, gatewayv1.Listener{Name: "b", Port: 81, Protocol: gatewayv1.TCPProtocolType})
+		g.Spec.Listeners = append(g.Spec.Listeners,
+			gatewayv1.Listener{Name: "b", Port: 81, Protocol: gatewayv1.TCPProtocolType})
 	})
-	if again := u.pass(t); again != takenPause || !strings.HasPrefix(u.accepted(), "False InvalidParameters: Service shop/gateway-edge can't be changed: ") ||
+	if again := u.pass(t); again != takenPause || !strings.HasPrefix(u.accepted(), "False InvalidParameters: Service "+
+		"shop/gateway-edge can't be changed: ") ||
 		!strings.HasSuffix(u.accepted(), "a policy says no") {
 		t.Errorf("the Gateway says %s, and is looked at again after %s", u.accepted(), again)
 	}
@@ -132,7 +135,8 @@ func TestAnAddressIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestAnAddressForAMuxOfAProviderIsRefusedOnceItIsMade: the reconciler may not write spec.loadBalancerIP of a Service that is there.
+// TestAnAddressForAMuxOfAProviderIsRefusedOnceItIsMade: the reconciler may not write spec.loadBalancerIP of a Service
+// that is there.
 func TestAnAddressForAMuxOfAProviderIsRefusedOnceItIsMade(t *testing.T) {
 	u := newServed(t, read.Template{})
 	ask := func(addresses ...gatewayv1.GatewaySpecAddress) string {
@@ -150,7 +154,8 @@ func TestAnAddressForAMuxOfAProviderIsRefusedOnceItIsMade(t *testing.T) {
 	}
 	u.api.Drop(u.mux())
 	for range 2 {
-		if got := ask(gatewayv1.GatewaySpecAddress{Value: "192.0.2.10"}); !strings.HasPrefix(got, "True") || u.mux().Spec.LoadBalancerIP != "192.0.2.10" {
+		if got := ask(gatewayv1.GatewaySpecAddress{Value: "192.0.2.10"}); !strings.HasPrefix(got, "True") ||
+			u.mux().Spec.LoadBalancerIP != "192.0.2.10" {
 			t.Errorf("a new mux asks for %q, and the Gateway says %s", u.mux().Spec.LoadBalancerIP, got)
 		}
 	}

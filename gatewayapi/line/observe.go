@@ -29,7 +29,8 @@ const (
 )
 
 // whose returns a Gateway, and whose it is. The Gateway is nil if it is gone or elsewhere.
-func (l *serving) whose(ctx context.Context, from client.Reader, key types.NamespacedName) (*gatewayv1.Gateway, whose, error) {
+func (l *serving) whose(ctx context.Context, from client.Reader, key types.NamespacedName) (*gatewayv1.Gateway, whose,
+	error) {
 	if !l.serves(key) {
 		return nil, elsewhere, nil
 	}
@@ -37,7 +38,8 @@ func (l *serving) whose(ctx context.Context, from client.Reader, key types.Names
 }
 
 // whoseByClass is whose without regard to namespaces.
-func (l *serving) whoseByClass(ctx context.Context, from client.Reader, key types.NamespacedName) (*gatewayv1.Gateway, whose, error) {
+func (l *serving) whoseByClass(ctx context.Context, from client.Reader, key types.NamespacedName) (*gatewayv1.Gateway,
+	whose, error) {
 	gateway := &gatewayv1.Gateway{}
 	err := from.Get(ctx, key, gateway)
 	if apierrors.IsNotFound(err) || err == nil && gateway.DeletionTimestamp != nil {
@@ -47,7 +49,8 @@ func (l *serving) whoseByClass(ctx context.Context, from client.Reader, key type
 		return nil, unclear, fmt.Errorf("gateway %s: %w", key, err)
 	}
 	class := &gatewayv1.GatewayClass{}
-	err = l.cache.Get(ctx, types.NamespacedName{Name: string(gateway.Spec.GatewayClassName)}, class, client.UnsafeDisableDeepCopy)
+	err = l.cache.Get(ctx, types.NamespacedName{Name: string(gateway.Spec.GatewayClassName)}, class,
+		client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err):
 		return gateway, unclear, nil
@@ -60,12 +63,14 @@ func (l *serving) whoseByClass(ctx context.Context, from client.Reader, key type
 }
 
 // observe gathers what a decision about a Gateway needs. It returns nil for a Gateway that isn't ours.
-func (l *serving) observe(ctx context.Context, from client.Reader, key types.NamespacedName) (*read.Observed, whose, error) {
+func (l *serving) observe(ctx context.Context, from client.Reader, key types.NamespacedName) (*read.Observed, whose,
+	error) {
 	gateway, whose, err := l.whose(ctx, from, key)
 	if err != nil || whose != ours {
 		return nil, whose, err
 	}
-	o := &read.Observed{Gateway: gateway, Mux: read.MuxOf(key), Namespaces: map[string]labels.Set{}, Services: map[types.NamespacedName]*corev1.Service{}}
+	o := &read.Observed{Gateway: gateway, Mux: read.MuxOf(key), Namespaces: map[string]labels.Set{},
+		Services: map[types.NamespacedName]*corev1.Service{}}
 	if o.OnGateways, err = l.onGateways(ctx, o.Mux, string(gateway.Spec.GatewayClassName)); err != nil {
 		return nil, unclear, err
 	}
@@ -112,7 +117,8 @@ func (l *serving) observeSets(ctx context.Context, o *read.Observed) error {
 		return nil
 	}
 	var list gatewayv1.ListenerSetList
-	if err := l.cache.List(ctx, &list, client.MatchingFields{indexGateway: client.ObjectKeyFromObject(o.Gateway).String()}); err != nil {
+	if err := l.cache.List(ctx, &list,
+		client.MatchingFields{indexGateway: client.ObjectKeyFromObject(o.Gateway).String()}); err != nil {
 		return err
 	}
 	addSets(o, list.Items)
@@ -141,7 +147,8 @@ func (l *serving) renewSets(ctx context.Context, o *read.Observed, namespace str
 	return nil
 }
 
-// observeRoutes reads the routes that name the Gateway or one of its ListenerSets, in a parentRef or in an entry of ours in the status.
+// observeRoutes reads the routes that name the Gateway or one of its ListenerSets, in a parentRef or in an entry of
+// ours in the status.
 func (l *serving) observeRoutes(ctx context.Context, o *read.Observed) error {
 	parents := []string{parentKey("Gateway", client.ObjectKeyFromObject(o.Gateway))}
 	for _, set := range o.Sets {
@@ -199,8 +206,8 @@ func (l *serving) observeBackends(ctx context.Context, o *read.Observed) error {
 	return nil
 }
 
-// readLive returns a listener as the API server has it; nil if it asks for no number. It reads the Gateway and the listener's ListenerSets from the
-// API server, and the rest from the cache.
+// readLive returns a listener as the API server has it; nil if it asks for no number. It reads the Gateway and the
+// listener's ListenerSets from the API server, and the rest from the cache.
 func (l *serving) readLive(ctx context.Context, gateway, listener types.NamespacedName) (*plan.ObservedChannel, error) {
 	o, whose, err := l.observe(ctx, l.live, gateway)
 	switch {

@@ -24,7 +24,8 @@ func jsonOf(value any) (string, error) {
 
 // deed lets people do something.
 func (h *history) deed() {
-	switch pick(h, "deed", "gateway", "gateway", "set", "set", "set", "route", "route", "route", "route", "service", "service", "grant", "grant", "namespace",
+	switch pick(h, "deed", "gateway", "gateway", "set", "set", "set", "route", "route", "route", "route", "service",
+		"service", "grant", "grant", "namespace",
 		"foreign", "number", "address", "address", "restart", "release") {
 	case "gateway":
 		h.gateway()
@@ -61,7 +62,8 @@ func (h *history) deed() {
 	}
 }
 
-// created returns an object for people to change: a copy of the existing one, or a new one. It returns false if people delete the object instead.
+// created returns an object for people to change: a copy of the existing one, or a new one. It returns false if people
+// delete the object instead.
 func created[T client.Object](h *history, namespace, name string, empty T) (T, bool) {
 	var none T
 	if is := gatewaytest.Get[T](h.api.Shelf, namespace, name); any(is) != any(none) {
@@ -78,7 +80,8 @@ func created[T client.Object](h *history, namespace, name string, empty T) (T, b
 
 // gateways returns names of Gateways. The last one's mux would have the same name as the mux of e.d.
 func gateways() []string {
-	return []string{"edge", "edge", "edge", "two", "e.d", strings.TrimPrefix(read.MuxOf(types.NamespacedName{Name: "e.d"}).Name, "gateway-")}
+	return []string{"edge", "edge", "edge", "two", "e.d",
+		strings.TrimPrefix(read.MuxOf(types.NamespacedName{Name: "e.d"}).Name, "gateway-")}
 }
 
 func (h *history) gatewayName() gatewayv1.ObjectName {
@@ -86,7 +89,8 @@ func (h *history) gatewayName() gatewayv1.ObjectName {
 }
 
 func (h *history) gateway() {
-	gateway, is := created(h, pick(h, "namespace of Gateway", "infra", "infra", "infra", "shop"), pick(h, "gateway", gateways()...), &gatewayv1.Gateway{})
+	gateway, is := created(h, pick(h, "namespace of Gateway", "infra", "infra", "infra", "shop"),
+		pick(h, "gateway", gateways()...), &gatewayv1.Gateway{})
 	if !is {
 		return
 	}
@@ -95,21 +99,24 @@ func (h *history) gateway() {
 		gateway.Spec.GatewayClassName = pick(h, "class name", gatewayv1.ObjectName("mux"), "mux", "pool", "other", "nothing")
 	case h.chance("allowed listeners", 40):
 		from, selector := h.from()
-		gateway.Spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: from, Selector: selector}}
+		gateway.Spec.AllowedListeners = &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: from,
+			Selector: selector}}
 		if h.chance("none", 20) {
 			gateway.Spec.AllowedListeners = nil
 		}
 	default:
 		gateway.Spec.Listeners = nil
 		for _, l := range h.listeners() {
-			gateway.Spec.Listeners = append(gateway.Spec.Listeners, gatewayv1.Listener{Name: l.Name, Port: l.Port, Protocol: l.Protocol, AllowedRoutes: l.AllowedRoutes})
+			gateway.Spec.Listeners = append(gateway.Spec.Listeners,
+				gatewayv1.Listener{Name: l.Name, Port: l.Port, Protocol: l.Protocol, AllowedRoutes: l.AllowedRoutes})
 		}
 	}
 	h.put(gateway)
 }
 
 func (h *history) from() (*gatewayv1.FromNamespaces, *metav1.LabelSelector) {
-	from := pick(h, "from", gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromSame, gatewayv1.NamespacesFromSelector)
+	from := pick(h, "from", gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromSame,
+		gatewayv1.NamespacesFromSelector)
 	if from == gatewayv1.NamespacesFromSelector {
 		return &from, &metav1.LabelSelector{MatchLabels: map[string]string{"edge": "yes"}}
 	}
@@ -119,7 +126,8 @@ func (h *history) from() (*gatewayv1.FromNamespaces, *metav1.LabelSelector) {
 func (h *history) listeners() (all []gatewayv1.ListenerEntry) {
 	for _, name := range []gatewayv1.SectionName{"a", "b", "c"}[:rapid.IntRange(1, 3).Draw(h.r, "listeners")] {
 		l := gatewayv1.ListenerEntry{Name: name, Port: pick(h, "port", gatewayv1.PortNumber(80), 81, 82, 83),
-			Protocol: pick(h, "protocol", gatewayv1.TCPProtocolType, gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType, gatewayv1.HTTPProtocolType)}
+			Protocol: pick(h, "protocol", gatewayv1.TCPProtocolType, gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType,
+				gatewayv1.HTTPProtocolType)}
 		if h.chance("allowed routes", 60) {
 			l.AllowedRoutes = &gatewayv1.AllowedRoutes{}
 			if h.chance("of namespaces", 80) {
@@ -140,7 +148,8 @@ func (h *history) listenerSet() {
 	if !is {
 		return
 	}
-	set.Spec.ParentRef = gatewayv1.ParentGatewayReference{Name: h.gatewayName(), Namespace: ptr.To(gatewayv1.Namespace("infra"))}
+	set.Spec.ParentRef = gatewayv1.ParentGatewayReference{Name: h.gatewayName(),
+		Namespace: ptr.To(gatewayv1.Namespace("infra"))}
 	set.Spec.Listeners = h.listeners()
 	h.put(set)
 }
@@ -152,7 +161,8 @@ func (h *history) route() {
 	for range rapid.IntRange(1, 2).Draw(h.r, "parents") {
 		ref := gatewayv1.ParentReference{Name: h.gatewayName(), Namespace: ptr.To(gatewayv1.Namespace("infra"))}
 		if h.chance("of a set", 50) {
-			ref = gatewayv1.ParentReference{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: pick(h, "set", gatewayv1.ObjectName("s"), "t")}
+			ref = gatewayv1.ParentReference{Kind: ptr.To(gatewayv1.Kind("ListenerSet")),
+				Name: pick(h, "set", gatewayv1.ObjectName("s"), "t")}
 			if h.chance("elsewhere", 40) {
 				ref.Namespace = ptr.To(gatewayv1.Namespace(pick(h, "set's namespace", namespaces()...)))
 			}
@@ -171,7 +181,8 @@ func (h *history) route() {
 	var backends []gatewayv1.BackendRef
 	for range rapid.IntRange(0, 2).Draw(h.r, "backends") {
 		b := gatewayv1.BackendRef{BackendObjectReference: gatewayv1.BackendObjectReference{
-			Name: pick(h, "service", gatewayv1.ObjectName("web"), "web", "db"), Port: ptr.To(pick(h, "backend port", gatewayv1.PortNumber(80), 80, 53))}}
+			Name: pick(h, "service", gatewayv1.ObjectName("web"), "web", "db"),
+			Port: ptr.To(pick(h, "backend port", gatewayv1.PortNumber(80), 80, 53))}}
 		if h.chance("cross", 50) {
 			b.Namespace = ptr.To(gatewayv1.Namespace(pick(h, "backend's namespace", namespaces()...)))
 		}
@@ -201,7 +212,8 @@ func (h *history) service() {
 	if !is {
 		return
 	}
-	svc.Spec.Ports = pick(h, "ports", []corev1.ServicePort{{Name: "http", Port: 80}}, []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}},
+	svc.Spec.Ports = pick(h, "ports", []corev1.ServicePort{{Name: "http", Port: 80}},
+		[]corev1.ServicePort{{Name: "http", Port: 80}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}},
 		[]corev1.ServicePort{{Name: "web", Port: 80, Protocol: corev1.ProtocolTCP}, {Name: "dns-tcp", Port: 53}})
 	h.put(svc)
 }
@@ -211,9 +223,11 @@ func (h *history) grant() {
 	if !is {
 		return
 	}
-	grant.Spec.From = []gatewayv1.ReferenceGrantFrom{{Group: gatewayv1.GroupName, Kind: pick(h, "kind", gatewayv1.Kind(read.TCPRoute), read.TCPRoute, read.UDPRoute),
+	grant.Spec.From = []gatewayv1.ReferenceGrantFrom{{Group: gatewayv1.GroupName,
+		Kind:      pick(h, "kind", gatewayv1.Kind(read.TCPRoute), read.TCPRoute, read.UDPRoute),
 		Namespace: gatewayv1.Namespace(pick(h, "of", namespaces()...))}}
-	grant.Spec.To = []gatewayv1.ReferenceGrantTo{{Kind: "Service", Name: pick(h, "to", nil, ptr.To(gatewayv1.ObjectName("web")))}}
+	grant.Spec.To = []gatewayv1.ReferenceGrantTo{{Kind: "Service",
+		Name: pick(h, "to", nil, ptr.To(gatewayv1.ObjectName("web")))}}
 	h.put(grant)
 }
 
@@ -222,8 +236,9 @@ func (h *history) foreignStatus() {
 	for _, route := range allRoutes(h.api.Shelf) {
 		now := route.object.DeepCopyObject().(client.Object)
 		copied, _ := read.RouteOf(now)
-		copied.Status.Parents = append(copied.Status.Parents, gatewayv1.RouteParentStatus{ParentRef: route.refs[0], ControllerName: foreign2,
-			Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionFalse, Reason: "No"}}})
+		copied.Status.Parents = append(copied.Status.Parents,
+			gatewayv1.RouteParentStatus{ParentRef: route.refs[0], ControllerName: foreign2,
+				Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionFalse, Reason: "No"}}})
 		h.note("another controller writes the status of %s %s", route.kind, now.GetName())
 		h.api.Put(now, false)
 		return
@@ -250,8 +265,10 @@ func (h *history) address() {
 		return
 	}
 	svc = svc.DeepCopy()
-	if len(svc.Status.LoadBalancer.Ingress) > 0 && h.chance("type", 40) || svc.Spec.Type != corev1.ServiceTypeLoadBalancer && h.chance("type again", 60) {
-		svc.Spec.Type, svc.Status.LoadBalancer.Ingress = pick(h, "type", corev1.ServiceTypeClusterIP, corev1.ServiceTypeLoadBalancer), nil
+	if len(svc.Status.LoadBalancer.Ingress) > 0 && h.chance("type", 40) ||
+		svc.Spec.Type != corev1.ServiceTypeLoadBalancer && h.chance("type again", 60) {
+		svc.Spec.Type, svc.Status.LoadBalancer.Ingress = pick(h, "type", corev1.ServiceTypeClusterIP,
+			corev1.ServiceTypeLoadBalancer), nil
 		h.put(svc)
 		h.note("its type is %s", svc.Spec.Type)
 		return
@@ -259,7 +276,8 @@ func (h *history) address() {
 	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return
 	}
-	svc.Status.LoadBalancer.Ingress = pick(h, "address", nil, []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}, []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}})
+	svc.Status.LoadBalancer.Ingress = pick(h, "address", nil, []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}},
+		[]corev1.LoadBalancerIngress{{IP: "203.0.113.10"}})
 	h.note("the provider gives %s the addresses %v", key.Name, svc.Status.LoadBalancer.Ingress)
 	h.api.Put(svc, false)
 }

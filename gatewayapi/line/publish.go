@@ -17,10 +17,13 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/status"
 )
 
-// publish writes the statuses that differ, and sends Events about the changes. If a write fails, publish goes on with the other statuses.
+// publish writes the statuses that differ, and sends Events about the changes. If a write fails, publish goes on with
+// the other statuses.
 //
-// It starts no new write after l.WritesOfAPass writes, and returns when to write more. The Gateway comes first, then routes, then ListenerSets. In a
-// burst of new routes, a status is outdated as soon as it is written: a later pass writes the rest from newer objects. A write that fails doesn't count: a namespace whose routes can't be written must not keep other namespaces waiting.
+// It starts no new write after l.WritesOfAPass writes, and returns when to write more. The Gateway comes first, then
+// routes, then ListenerSets. In a burst of new routes, a status is outdated as soon as it is written: a later pass
+// writes the rest from newer objects. A write that fails doesn't count: a namespace whose routes can't be written must
+// not keep other namespaces waiting.
 func (l *serving) publish(ctx context.Context, given *status.Given) (again time.Duration, err error) {
 	var written atomic.Int64
 	var more atomic.Bool
@@ -51,7 +54,8 @@ func (l *serving) publish(ctx context.Context, given *status.Given) (again time.
 			after := parentsOfRoute(read.ControllerName(&l.keys), given, &route)
 			copied, _ := read.RouteOf(now)
 			copied.Status.Parents = after
-			return !equality.Semantic.DeepEqual(after, route.Status.Parents), status.RouteNews(read.ControllerName(&l.keys), &route, after)
+			return !equality.Semantic.DeepEqual(after, route.Status.Parents),
+				status.RouteNews(read.ControllerName(&l.keys), &route, after)
 		})
 	})
 	ofSets := run.InParallel(l.WritesAtOnce, given.Sets, func(set *gatewayv1.ListenerSet) error {
@@ -67,15 +71,17 @@ func (l *serving) publish(ctx context.Context, given *status.Given) (again time.
 	return again, cmp.Or(ofGateway, ofRoutes, ofSets)
 }
 
-// patchStatus writes an object's status if set changes it, and then tells the news. Other controllers write the same lists, so the write conflicts
-// if the object changed since it was read.
-func (l *serving) patchStatus(ctx context.Context, object client.Object, set func(now client.Object) (changed bool, news []status.News)) error {
+// patchStatus writes an object's status if set changes it, and then tells the news. Other controllers write the same
+// lists, so the write conflicts if the object changed since it was read.
+func (l *serving) patchStatus(ctx context.Context, object client.Object,
+	set func(now client.Object) (changed bool, news []status.News)) error {
 	now := object.DeepCopyObject().(client.Object)
 	changed, news := set(now)
 	if !changed {
 		return nil
 	}
-	if err := l.write.Status().Patch(ctx, now, client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := l.write.Status().Patch(ctx, now,
+		client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	l.tell(object, news)
@@ -101,19 +107,24 @@ func referenceTo(object client.Object) *corev1.ObjectReference {
 	} else if _, is := object.(*gatewayv1.ListenerSet); is {
 		kind = "ListenerSet"
 	}
-	return &corev1.ObjectReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}
+	return &corev1.ObjectReference{APIVersion: gatewayv1.GroupVersion.String(), Kind: kind,
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}
 }
 
-// parentsOfRoute returns the entries of a route's status: those of others as they are, and ours for its present parentRefs. An entry keeps its place:
-// otherwise two Gateways, or two controllers, would put theirs last in turns without end.
-func parentsOfRoute(controller gatewayv1.GatewayController, given *status.Given, route *read.Route) []gatewayv1.RouteParentStatus {
+// parentsOfRoute returns the entries of a route's status: those of others as they are, and ours for its present
+// parentRefs. An entry keeps its place: otherwise two Gateways, or two controllers, would put theirs last in turns
+// without end.
+func parentsOfRoute(controller gatewayv1.GatewayController, given *status.Given,
+	route *read.Route) []gatewayv1.RouteParentStatus {
 	ours := given.Parents(controller, route)
 	all := []gatewayv1.RouteParentStatus{}
 	for _, said := range route.Status.Parents {
 		same := func(p gatewayv1.RouteParentStatus) bool {
 			return equality.Semantic.DeepEqual(p.ParentRef, said.ParentRef)
 		}
-		asks := slices.ContainsFunc(route.Spec.ParentRefs, func(ref gatewayv1.ParentReference) bool { return equality.Semantic.DeepEqual(ref, said.ParentRef) })
+		asks := slices.ContainsFunc(route.Spec.ParentRefs, func(ref gatewayv1.ParentReference) bool {
+			return equality.Semantic.DeepEqual(ref, said.ParentRef)
+		})
 		switch at := slices.IndexFunc(ours, same); {
 		case said.ControllerName != controller:
 			all = append(all, said)

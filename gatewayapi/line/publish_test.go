@@ -15,8 +15,8 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/status"
 )
 
-// TestAPassWritesRoutesFirst has a Gateway with three routes and two ListenerSets, and a pass that writes three statuses. A route that can't be
-// written doesn't take the place of another object.
+// TestAPassWritesRoutesFirst has a Gateway with three routes and two ListenerSets, and a pass that writes three
+// statuses. A route that can't be written doesn't take the place of another object.
 func TestAPassWritesRoutesFirst(t *testing.T) {
 	u := newUnserved(t, "mux")
 	u.line.WritesOfAPass = 3

@@ -17,7 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/gatewaytest"
 )
 
-// The reference judges the objects of a shelf by the specification, slowly and simply. It shares no code with package read.
+// The reference judges the objects of a shelf by the specification, slowly and simply. It shares no code with package
+// read.
 
 // refListener is a listener with its owner: a Gateway, or a ListenerSet that the Gateway admits.
 type refListener struct {
@@ -81,7 +82,8 @@ func refer(s *gatewaytest.Shelf, gateway *gatewayv1.Gateway, onGateways bool) *r
 			gatewayv1.ListenerEntry{Name: l.Name, Port: l.Port, Protocol: l.Protocol, AllowedRoutes: l.AllowedRoutes}})
 	}
 	for _, set := range gatewaytest.Of[*gatewayv1.ListenerSet](s) {
-		if string(set.Spec.ParentRef.Name) == gateway.Name && string(ptr.Deref(set.Spec.ParentRef.Namespace, gatewayv1.Namespace(set.Namespace))) == gateway.Namespace {
+		if string(set.Spec.ParentRef.Name) == gateway.Name &&
+			string(ptr.Deref(set.Spec.ParentRef.Namespace, gatewayv1.Namespace(set.Namespace))) == gateway.Namespace {
 			r.sets = append(r.sets, set)
 		}
 	}
@@ -123,11 +125,12 @@ func (r *reference) isIn(from gatewayv1.FromNamespaces, selector *metav1.LabelSe
 
 func (r *reference) admits(set *gatewayv1.ListenerSet) bool {
 	allowed := r.gateway.Spec.AllowedListeners
-	return allowed != nil && r.isIn(*allowed.Namespaces.From, allowed.Namespaces.Selector, r.gateway.Namespace, set.Namespace)
+	return allowed != nil &&
+		r.isIn(*allowed.Namespaces.From, allowed.Namespaces.Selector, r.gateway.Namespace, set.Namespace)
 }
 
-// isServed is true for a listener of TCP or UDP that may carry routes, unless another listener has its number and comes first or is in the same
-// object.
+// isServed is true for a listener of TCP or UDP that may carry routes, unless another listener has its number and comes
+// first or is in the same object.
 func (r *reference) isServed(l *refListener) bool {
 	if r.carries(l) == "" {
 		return false
@@ -144,7 +147,8 @@ func (r *reference) isServed(l *refListener) bool {
 
 // carries is the kind of routes that a listener carries; empty if it carries none.
 func (r *reference) carries(l *refListener) string {
-	kind := map[gatewayv1.ProtocolType]string{gatewayv1.TCPProtocolType: "TCPRoute", gatewayv1.UDPProtocolType: "UDPRoute"}[l.Protocol]
+	kind := map[gatewayv1.ProtocolType]string{gatewayv1.TCPProtocolType: "TCPRoute",
+		gatewayv1.UDPProtocolType: "UDPRoute"}[l.Protocol]
 	if l.AllowedRoutes != nil && len(l.AllowedRoutes.Kinds) > 0 &&
 		!slices.ContainsFunc(l.AllowedRoutes.Kinds, func(k gatewayv1.RouteGroupKind) bool { return string(k.Kind) == kind }) {
 		return ""
@@ -158,7 +162,9 @@ func (r *reference) isParent(route *refRoute, ref *gatewayv1.ParentReference) bo
 	if ptr.Deref(ref.Kind, "Gateway") == "Gateway" {
 		return namespace == r.gateway.Namespace && string(ref.Name) == r.gateway.Name
 	}
-	return slices.ContainsFunc(r.sets, func(s *gatewayv1.ListenerSet) bool { return s.Namespace == namespace && s.Name == string(ref.Name) })
+	return slices.ContainsFunc(r.sets, func(s *gatewayv1.ListenerSet) bool {
+		return s.Namespace == namespace && s.Name == string(ref.Name)
+	})
 }
 
 func (r *reference) attaches(route *refRoute, ref *gatewayv1.ParentReference, l *refListener) bool {
@@ -171,7 +177,8 @@ func (r *reference) attaches(route *refRoute, ref *gatewayv1.ParentReference, l 
 	case l.AllowedRoutes == nil || l.AllowedRoutes.Namespaces == nil:
 		return route.object.GetNamespace() == l.namespace
 	}
-	return r.isIn(*l.AllowedRoutes.Namespaces.From, l.AllowedRoutes.Namespaces.Selector, l.namespace, route.object.GetNamespace())
+	return r.isIn(*l.AllowedRoutes.Namespaces.From, l.AllowedRoutes.Namespaces.Selector, l.namespace,
+		route.object.GetNamespace())
 }
 
 func (r *reference) isAccepted(route *refRoute, ref *gatewayv1.ParentReference) bool {
@@ -193,7 +200,9 @@ func (r *reference) hasUnequalWeights(route *refRoute) bool {
 func (r *reference) attached(l *refListener) (all []*refRoute) {
 	for i := range r.routes {
 		route := &r.routes[i]
-		if slices.ContainsFunc(route.refs, func(ref gatewayv1.ParentReference) bool { return r.isParent(route, &ref) && r.attaches(route, &ref, l) }) {
+		if slices.ContainsFunc(route.refs, func(ref gatewayv1.ParentReference) bool {
+			return r.isParent(route, &ref) && r.attaches(route, &ref, l)
+		}) {
 			all = append(all, route)
 		}
 	}
@@ -217,7 +226,8 @@ func (r *reference) backends(l *refListener) map[string]int32 {
 
 // portOf returns the Service's port that a backend names; false if there is none, or no grant for it.
 func (r *reference) portOf(route *refRoute, ref *gatewayv1.BackendRef) (string, bool) {
-	key := types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.object.GetNamespace()))), Name: string(ref.Name)}
+	key := types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace,
+		gatewayv1.Namespace(route.object.GetNamespace()))), Name: string(ref.Name)}
 	svc := gatewaytest.Get[*corev1.Service](r.Shelf, key.Namespace, key.Name)
 	if svc == nil || ptr.Deref(ref.Kind, "Service") != "Service" || !r.isGranted(route, key) {
 		return "", false
@@ -236,7 +246,8 @@ func (r *reference) isGranted(route *refRoute, to types.NamespacedName) bool {
 	}
 	for _, grant := range gatewaytest.Of[*gatewayv1.ReferenceGrant](r.Shelf) {
 		from, target := grant.Spec.From[0], grant.Spec.To[0]
-		if grant.Namespace == to.Namespace && string(from.Kind) == route.kind && string(from.Namespace) == route.object.GetNamespace() &&
+		if grant.Namespace == to.Namespace && string(from.Kind) == route.kind &&
+			string(from.Namespace) == route.object.GetNamespace() &&
 			(target.Name == nil || string(*target.Name) == to.Name) {
 			return true
 		}

@@ -14,7 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/gatewayapi/status"
 )
 
-// A stray is an entry of ours in a route's status about a parent that is gone, or that isn't ours any more. No pass over a Gateway sees it.
+// A stray is an entry of ours in a route's status about a parent that is gone, or that isn't ours any more. No pass
+// over a Gateway sees it.
 
 // reconcileStray removes the strays of a route.
 func (l *serving) reconcileStray(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -52,8 +53,8 @@ func (l *serving) reconcileStray(ctx context.Context, request reconcile.Request)
 	return reconcile.Result{}, err
 }
 
-// isGone is true for a parent that doesn't exist, or that is another controller's. A parent isn't gone if its GatewayClass is missing, or if this
-// process doesn't serve its namespace.
+// isGone is true for a parent that doesn't exist, or that is another controller's. A parent isn't gone if its
+// GatewayClass is missing, or if this process doesn't serve its namespace.
 func (l *serving) isGone(ctx context.Context, route *read.Route, ref *gatewayv1.ParentReference) (bool, error) {
 	kind, key := read.ParentOf(route, ref)
 	if kind == "ListenerSet" {
@@ -86,8 +87,10 @@ func (l *serving) straysOf(ctx context.Context, object client.Object) (routes []
 		}
 	}
 	for _, parent := range parents {
-		if err := l.kinds.EachRoute(ctx, l.cache, func(route *read.Route) { routes = append(routes, route.Key()) }, client.MatchingFields{indexParent: parent}); err != nil {
-			l.Log.Error(err, "routes can't be listed: their status entries about this parent stay until the next change", "parent", parent)
+		if err := l.kinds.EachRoute(ctx, l.cache, func(route *read.Route) { routes = append(routes, route.Key()) },
+			client.MatchingFields{indexParent: parent}); err != nil {
+			l.Log.Error(err, "routes can't be listed: their status entries about this parent stay until the next change",
+				"parent", parent)
 		}
 	}
 	return routes
@@ -99,8 +102,10 @@ func (l *serving) setsOf(ctx context.Context, gateway types.NamespacedName) (par
 		return nil
 	}
 	var list gatewayv1.ListenerSetList
-	if err := l.cache.List(ctx, &list, client.MatchingFields{indexGateway: gateway.String()}, client.UnsafeDisableDeepCopy); err != nil {
-		l.Log.Error(err, "ListenerSets can't be listed: status entries of their routes stay until the next change", "gateway", gateway)
+	if err := l.cache.List(ctx, &list, client.MatchingFields{indexGateway: gateway.String()},
+		client.UnsafeDisableDeepCopy); err != nil {
+		l.Log.Error(err, "ListenerSets can't be listed: status entries of their routes stay until the next change", "gateway",
+			gateway)
 	}
 	for i := range list.Items {
 		parents = append(parents, parentKey("ListenerSet", client.ObjectKeyFromObject(&list.Items[i])))

@@ -11,7 +11,8 @@ func TestATemplateIsAPartOfAService(t *testing.T) {
 metadata: {labels: {team: infra}, annotations: {cloud: a}}
 spec: {loadBalancerClass: example.com/lb, externalTrafficPolicy: Local}
 `}})
-	if err != nil || parsed.Labels["team"] != "infra" || parsed.Annotations["cloud"] != "a" || *parsed.Spec.LoadBalancerClass != "example.com/lb" {
+	if err != nil || parsed.Labels["team"] != "infra" || parsed.Annotations["cloud"] != "a" ||
+		*parsed.Spec.LoadBalancerClass != "example.com/lb" {
 		t.Errorf("%+v, %v", parsed, err)
 	}
 	if _, err := parseTemplate(&corev1.ConfigMap{}); err == nil {

@@ -19,7 +19,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// unserved is an API server with the Gateway shop/edge, and a process that serves other namespaces. The process reads the cache.
+// unserved is an API server with the Gateway shop/edge, and a process that serves other namespaces. The process reads
+// the cache.
 type unserved struct {
 	api   *gatewaytest.Server
 	cache *gatewaytest.Shelf
@@ -39,15 +40,20 @@ func newUnserved(t *testing.T, class gatewayv1.ObjectName, said ...metav1.Condit
 	u.api.Judge = func(_, _ client.Object) {}
 	keys := language.Keys()
 	u.cache = u.api.Shelf
-	u.api.Put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "mux"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: read.ControllerName(&keys)}}, true)
-	u.api.Put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: gatewayv1.GatewayClassSpec{ControllerName: foreign2}}, true)
-	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "edge", CreationTimestamp: metav1.NewTime(u.now.Add(-time.Minute))}}
+	u.api.Put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "mux"},
+		Spec: gatewayv1.GatewayClassSpec{ControllerName: read.ControllerName(&keys)}}, true)
+	u.api.Put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: "other"},
+		Spec: gatewayv1.GatewayClassSpec{ControllerName: foreign2}}, true)
+	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "edge",
+		CreationTimestamp: metav1.NewTime(u.now.Add(-time.Minute))}}
 	gateway.Spec.GatewayClassName = class
 	gateway.Status.Conditions = said
 	u.api.Put(gateway, true)
 	w := gatewaytest.Writer{Server: u.api}
-	u.line = &serving{Options: &Options{Language: language, Name: "svc-mux/lease", Namespaces: []string{"infra", "svc-mux"}, Board: NewBoard(keys), Events: u.told,
-		Now: func() time.Time { return u.now }, Log: logr.Discard(), WritesAtOnce: 1, WritesOfAPass: 100}, keys: keys, cache: u.cache, live: w, write: w,
+	u.line = &serving{Options: &Options{Language: language, Name: "svc-mux/lease",
+		Namespaces: []string{"infra", "svc-mux"}, Board: NewBoard(keys), Events: u.told,
+		Now: func() time.Time { return u.now }, Log: logr.Discard(), WritesAtOnce: 1, WritesOfAPass: 100}, keys: keys,
+		cache: u.cache, live: w, write: w,
 		templates: map[string]template{}, passed: map[client.ObjectKey]bool{}, paces: pace.New[client.ObjectKey]()}
 	return u
 }
@@ -74,8 +80,9 @@ func (u *unserved) pass(t *testing.T) time.Duration {
 	return again.RequeueAfter
 }
 
-const unservedText = "the reconciler svc-mux/lease serves Gateways in infra, svc-mux alone, and Gateway shop/edge isn't there: make the Gateway in one of those " +
-	"namespaces, or have that reconciler serve namespace shop too (rbac.muxNamespaces of the chart, --mux-namespaces)"
+const unservedText = "the reconciler svc-mux/lease serves Gateways in infra, svc-mux alone, and Gateway shop/edge " +
+	"isn't there: make the Gateway in one of those namespaces, or have that reconciler serve namespace shop too " +
+	"(rbac.muxNamespaces of the chart, --mux-namespaces)"
 
 func TestUnservedGatewayIsReported(t *testing.T) {
 	condition := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
@@ -87,14 +94,18 @@ func TestUnservedGatewayIsReported(t *testing.T) {
 		said  []metav1.Condition
 		want  string // empty: nothing is written
 	}{
-		"no status":                       {"mux", nil, want},
-		"the default of the CRD":          {"mux", []metav1.Condition{condition("Unknown", "Pending", "Waiting for controller")}, want},
-		"our report for other namespaces": {"mux", []metav1.Condition{condition("False", "MuxNotServed", "the reconciler svc-mux/lease serves Gateways in infra alone")}, want},
-		"another release's report":        {"mux", []metav1.Condition{condition("False", "MuxNotServed", "the reconciler svc-mux/lease-2 serves Gateways in infra alone")}, ""},
-		"another release serves it":       {"mux", []metav1.Condition{condition("True", "Accepted", "")}, ""},
-		"another release refuses it":      {"mux", []metav1.Condition{condition("False", "MuxNameTaken", "Service shop/gateway-edge is there")}, ""},
-		"another controller's class":      {"other", nil, ""},
-		"a missing class":                 {"nothing", nil, ""},
+		"no status": {"mux", nil, want},
+		"the default of the CRD": {"mux", []metav1.Condition{condition("Unknown", "Pending", "Waiting for "+
+			"controller")}, want},
+		"our report for other namespaces": {"mux", []metav1.Condition{condition("False", "MuxNotServed", "the reconciler "+
+			"svc-mux/lease serves Gateways in infra alone")}, want},
+		"another release's report": {"mux", []metav1.Condition{condition("False", "MuxNotServed", "the reconciler "+
+			"svc-mux/lease-2 serves Gateways in infra alone")}, ""},
+		"another release serves it": {"mux", []metav1.Condition{condition("True", "Accepted", "")}, ""},
+		"another release refuses it": {"mux",
+			[]metav1.Condition{condition("False", "MuxNameTaken", "Service shop/gateway-edge is there")}, ""},
+		"another controller's class": {"other", nil, ""},
+		"a missing class":            {"nothing", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := newUnserved(t, test.class, test.said...)
@@ -107,7 +118,8 @@ func TestUnservedGatewayIsReported(t *testing.T) {
 				return
 			}
 			c := meta.FindStatusCondition(u.gateway().Status.Conditions, "Programmed")
-			if u.accepted() != test.want || again != 0 || c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != u.gateway().Generation {
+			if u.accepted() != test.want || again != 0 || c == nil || c.Status != metav1.ConditionFalse ||
+				c.ObservedGeneration != u.gateway().Generation {
 				t.Fatalf("got %s, %v", u.accepted(), c)
 			}
 			if event := <-u.told.Events; event != "Warning MuxNotServed "+unservedText {

@@ -72,16 +72,18 @@ func (l *serving) setup(ctx context.Context, m manager.Manager) error {
 	if err := l.index(ctx, m.GetFieldIndexer()); err != nil {
 		return err
 	}
-	watched := append(l.kinds.Routes(), &gatewayv1.Gateway{}, &gatewayv1.GatewayClass{}, &corev1.Service{}, &corev1.Namespace{})
+	watched := append(l.kinds.Routes(), &gatewayv1.Gateway{}, &gatewayv1.GatewayClass{}, &corev1.Service{},
+		&corev1.Namespace{})
 	if l.kinds.Has("ListenerSet") {
 		watched = append(watched, &gatewayv1.ListenerSet{})
 	}
 	if l.kinds.Has("ReferenceGrant") {
 		watched = append(watched, &gatewayv1.ReferenceGrant{})
 	}
-	gateways := []source.Source{source.Channel(woken, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
-	}))}
+	gateways := []source.Source{source.Channel(woken,
+		handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
+		}))}
 	var strays []source.Source
 	for _, object := range watched {
 		gateways = append(gateways, source.Kind(m.GetCache(), object, run.Wakes(quiet, l.gatewaysOf)))
@@ -97,7 +99,9 @@ func (l *serving) setup(ctx context.Context, m manager.Manager) error {
 	}
 	l.Board.connect(l.readLive, func(gateway types.NamespacedName) {
 		select {
-		case woken <- event.GenericEvent{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: gateway.Namespace, Name: gateway.Name}}}:
+		case woken <- event.GenericEvent{
+			Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: gateway.Namespace,
+				Name: gateway.Name}}}:
 		case <-ctx.Done():
 		}
 	})
@@ -170,7 +174,9 @@ func (l *serving) gatewaysOf(ctx context.Context, object client.Object) (gateway
 		return []types.NamespacedName{read.GatewayOfSet(o)}
 	case *gatewayv1.ReferenceGrant:
 		return l.gatewaysOfRoutes(ctx, func(route *read.Route) bool {
-			return slices.ContainsFunc(route.Services(), func(key types.NamespacedName) bool { return key.Namespace == o.Namespace })
+			return slices.ContainsFunc(route.Services(), func(key types.NamespacedName) bool {
+				return key.Namespace == o.Namespace
+			})
 		})
 	case *corev1.Namespace:
 		return l.gatewaysThat(ctx, func(*gatewayv1.Gateway) bool { return true })
@@ -178,7 +184,8 @@ func (l *serving) gatewaysOf(ctx context.Context, object client.Object) (gateway
 		if owner := metav1.GetControllerOf(o); owner != nil && owner.Kind == "Gateway" {
 			gateways = append(gateways, types.NamespacedName{Namespace: o.Namespace, Name: owner.Name})
 		}
-		return append(gateways, l.gatewaysOfRoutes(ctx, nil, client.MatchingFields{indexBackend: client.ObjectKeyFromObject(o).String()})...)
+		return append(gateways,
+			l.gatewaysOfRoutes(ctx, nil, client.MatchingFields{indexBackend: client.ObjectKeyFromObject(o).String()})...)
 	}
 	if _, is := read.RouteOf(object); is {
 		return l.gatewaysOfParents(ctx, l.parentsOf(object))
@@ -187,7 +194,8 @@ func (l *serving) gatewaysOf(ctx context.Context, object client.Object) (gateway
 }
 
 // gatewaysOfRoutes returns the Gateways of some routes, each once.
-func (l *serving) gatewaysOfRoutes(ctx context.Context, concerned func(*read.Route) bool, which ...client.ListOption) []types.NamespacedName {
+func (l *serving) gatewaysOfRoutes(ctx context.Context, concerned func(*read.Route) bool,
+	which ...client.ListOption) []types.NamespacedName {
 	var parents []string
 	err := l.kinds.EachRoute(ctx, l.cache, func(route *read.Route) {
 		if concerned == nil || concerned(route) {
@@ -221,7 +229,8 @@ func (l *serving) gatewaysOfClass(ctx context.Context, class string) []types.Nam
 	return l.gatewaysThat(ctx, func(g *gatewayv1.Gateway) bool { return string(g.Spec.GatewayClassName) == class })
 }
 
-func (l *serving) gatewaysThat(ctx context.Context, concerned func(*gatewayv1.Gateway) bool) (gateways []types.NamespacedName) {
+func (l *serving) gatewaysThat(ctx context.Context,
+	concerned func(*gatewayv1.Gateway) bool) (gateways []types.NamespacedName) {
 	var list gatewayv1.GatewayList
 	if err := l.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		l.Log.Error(err, "Gateways can't be listed: a change waits for the next change of each Gateway")

@@ -17,7 +17,9 @@ const UnequalWeights = "UnequalWeights"
 
 // attach finds the listeners of each route, and the route that each listener carries.
 func (s *Served) attach() {
-	slices.SortFunc(s.Routes, func(a, b Route) int { return cmp.Or(compareAge(a.Object, b.Object), cmp.Compare(a.Kind, b.Kind)) })
+	slices.SortFunc(s.Routes, func(a, b Route) int {
+		return cmp.Or(compareAge(a.Object, b.Object), cmp.Compare(a.Kind, b.Kind))
+	})
 	for i := range s.Routes {
 		route := &s.Routes[i]
 		counted := map[int]bool{}
@@ -69,7 +71,8 @@ func ParentOf(route *Route, ref *gatewayv1.ParentReference) (kind string, key ty
 		return "", key
 	}
 	return string(ptr.Deref(ref.Kind, "Gateway")),
-		types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Object.GetNamespace()))), Name: string(ref.Name)}
+		types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Object.GetNamespace()))),
+			Name: string(ref.Name)}
 }
 
 func keyOf(object metav1.Object) types.NamespacedName {
@@ -88,12 +91,15 @@ func (s *Served) listenersFor(route *Route, ref *gatewayv1.ParentReference) ([]i
 	}
 	switch {
 	case kind == "ListenerSet" && !s.found.sets[key]:
-		return nil, &Refusal{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf("Gateway %s doesn't admit ListenerSet %s", keyOf(s.Gateway), key)}
+		return nil, &Refusal{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf("Gateway %s doesn't admit "+
+			"ListenerSet %s", keyOf(s.Gateway), key)}
 	case len(selected) == 0:
-		return nil, &Refusal{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf("%s %s has no listener%s: correct the parentRef", kind, key, sectionOf(ref))}
+		return nil, &Refusal{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf("%s %s has no listener%s: correct "+
+			"the parentRef", kind, key, sectionOf(ref))}
 	case len(allowed) == 0:
 		return nil, &Refusal{string(gatewayv1.RouteReasonNotAllowedByListeners),
-			fmt.Sprintf("no listener%s of %s %s lets a %s of namespace %s attach: see its protocol and allowedRoutes", sectionOf(ref), kind, key, route.Kind,
+			fmt.Sprintf("no listener%s of %s %s lets a %s of namespace %s attach: see its protocol and allowedRoutes",
+				sectionOf(ref), kind, key, route.Kind,
 				route.Object.GetNamespace())}
 	}
 	return allowed, nil
@@ -173,33 +179,40 @@ func withBackend(all []Backend, one Backend) []Backend {
 func (s *Served) backend(route *Route, ref *gatewayv1.BackendRef) (Backend, *Refusal) {
 	group, kind := ptr.Deref(ref.Group, ""), ptr.Deref(ref.Kind, "Service")
 	if group != "" || kind != "Service" {
-		return Backend{}, &Refusal{string(gatewayv1.RouteReasonInvalidKind), fmt.Sprintf("backend %s: kind %s isn't supported: use a Service", ref.Name, kind)}
+		return Backend{}, &Refusal{string(gatewayv1.RouteReasonInvalidKind), fmt.Sprintf("backend %s: kind %s isn't "+
+			"supported: use a Service", ref.Name, kind)}
 	}
-	key := types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Object.GetNamespace()))), Name: string(ref.Name)}
+	key := types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace,
+		gatewayv1.Namespace(route.Object.GetNamespace()))), Name: string(ref.Name)}
 	if key.Namespace != route.Object.GetNamespace() && !s.isGranted(route, key) {
 		return Backend{}, &Refusal{string(gatewayv1.RouteReasonRefNotPermitted),
-			fmt.Sprintf("backend %s: no ReferenceGrant in namespace %s lets a %s of namespace %s refer to it", key, key.Namespace, route.Kind, route.Object.GetNamespace())}
+			fmt.Sprintf("backend %s: no ReferenceGrant in namespace %s lets a %s of namespace %s refer to it", key,
+				key.Namespace, route.Kind, route.Object.GetNamespace())}
 	}
 	svc := s.Services[key]
 	if svc == nil {
-		return Backend{}, &Refusal{string(gatewayv1.RouteReasonBackendNotFound), fmt.Sprintf("backend %s: there is no such Service", key)}
+		return Backend{}, &Refusal{string(gatewayv1.RouteReasonBackendNotFound), fmt.Sprintf("backend %s: there is no such "+
+			"Service", key)}
 	}
 	if ref.Port == nil {
-		return Backend{}, &Refusal{string(gatewayv1.RouteReasonUnsupportedValue), fmt.Sprintf("backend %s: its port is missing", key)}
+		return Backend{}, &Refusal{string(gatewayv1.RouteReasonUnsupportedValue), fmt.Sprintf("backend %s: its port is "+
+			"missing", key)}
 	}
 	for i := range svc.Spec.Ports {
 		if p := &svc.Spec.Ports[i]; p.Port == *ref.Port && cmp.Or(p.Protocol, corev1.ProtocolTCP) == route.Protocol() {
 			return Backend{Service: key, PortName: p.Name, Weight: ptr.Deref(ref.Weight, 1)}, nil
 		}
 	}
-	return Backend{}, &Refusal{string(gatewayv1.RouteReasonBackendNotFound), fmt.Sprintf("backend %s: the Service has no port %d/%s", key, *ref.Port, route.Protocol())}
+	return Backend{}, &Refusal{string(gatewayv1.RouteReasonBackendNotFound), fmt.Sprintf("backend %s: the Service has "+
+		"no port %d/%s", key, *ref.Port, route.Protocol())}
 }
 
 // isGranted is true if a ReferenceGrant lets a route refer to a Service of another namespace.
 func (s *Served) isGranted(route *Route, to types.NamespacedName) bool {
 	return slices.ContainsFunc(s.found.grants[to.Namespace], func(g *gatewayv1.ReferenceGrant) bool {
 		return slices.ContainsFunc(g.Spec.From, func(f gatewayv1.ReferenceGrantFrom) bool {
-			return f.Group == gatewayv1.GroupName && string(f.Kind) == route.Kind && string(f.Namespace) == route.Object.GetNamespace()
+			return f.Group == gatewayv1.GroupName && string(f.Kind) == route.Kind &&
+				string(f.Namespace) == route.Object.GetNamespace()
 		}) &&
 			slices.ContainsFunc(g.Spec.To, func(t gatewayv1.ReferenceGrantTo) bool {
 				return t.Group == "" && t.Kind == "Service" && (t.Name == nil || string(*t.Name) == to.Name)
@@ -207,8 +220,8 @@ func (s *Served) isGranted(route *Route, to types.NamespacedName) bool {
 	})
 }
 
-// unsupported returns why a route can't be accepted on a mux that isn't on gateways; nil if it can. kube-proxy gives each pod the same share of
-// the connections, so a Service's share depends on the number of its pods.
+// unsupported returns why a route can't be accepted on a mux that isn't on gateways; nil if it can. kube-proxy gives
+// each pod the same share of the connections, so a Service's share depends on the number of its pods.
 func (r *Route) unsupported() *Refusal {
 	weight := int32(0)
 	for i := range r.refs {
@@ -217,7 +230,8 @@ func (r *Route) unsupported() *Refusal {
 		case weight == 0:
 			weight = w
 		case w != weight:
-			return &Refusal{UnequalWeights, fmt.Sprintf("rules.backendRefs: weights %d and %d differ: only a pool of gateways can weigh; elsewhere weights are equal, or 0", weight, w)}
+			return &Refusal{UnequalWeights, fmt.Sprintf("rules.backendRefs: weights %d and %d differ: only a pool of gateways "+
+				"can weigh; elsewhere weights are equal, or 0", weight, w)}
 		}
 	}
 	return nil

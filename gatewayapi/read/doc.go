@@ -13,6 +13,6 @@
 //	class.go    the Service that is a Gateway's mux, made from its GatewayClass's template
 //	mux.go      labels, owner and address of that Service
 //
-// Names of Services have no slash, so kinds stand before the names of other objects, as kubectl writes them: the mux infra/gateway/edge, the
-// channel shop/tcproute/broker-0.
+// Names of Services have no slash, so kinds stand before the names of other objects, as kubectl writes them: the mux
+// infra/gateway/edge, the channel shop/tcproute/broker-0.
 package read

@@ -44,13 +44,15 @@ func Asks(l validation.Language, gateway *gatewayv1.Gateway) bool {
 	return asks
 }
 
-// Mux reads a Gateway as a mux. Listening are the numbers in use, those of the allocator first: a later entry with the same number is left
-// out. Members are the labels of the namespaces that have routes for this Gateway.
-func Mux(l validation.Language, gateway *gatewayv1.Gateway, listening []Listening, members map[string]labels.Set) *plan.ObservedMux {
+// Mux reads a Gateway as a mux. Listening are the numbers in use, those of the allocator first: a later entry with the
+// same number is left out. Members are the labels of the namespaces that have routes for this Gateway.
+func Mux(l validation.Language, gateway *gatewayv1.Gateway, listening []Listening,
+	members map[string]labels.Set) *plan.ObservedMux {
 	keys := l.Keys()
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
 		Namespace: gateway.Namespace, Name: gateway.Name, UID: gateway.UID, ResourceVersion: gateway.ResourceVersion,
-		CreationTimestamp: gateway.CreationTimestamp, DeletionTimestamp: gateway.DeletionTimestamp, Annotations: map[string]string{},
+		CreationTimestamp: gateway.CreationTimestamp, DeletionTimestamp: gateway.DeletionTimestamp,
+		Annotations: map[string]string{},
 	}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
 	maps.Copy(svc.Annotations, gateway.Annotations)
 	for _, ours := range [...]string{keys.Ledger, keys.AllowedNamespaces} { // they have no meaning on a Gateway
@@ -58,20 +60,24 @@ func Mux(l validation.Language, gateway *gatewayv1.Gateway, listening []Listenin
 	}
 	svc.Annotations[keys.Multiplexer] = "true"
 	if _, set := svc.Annotations[keys.AllocationConfigMap]; !set {
-		svc.Annotations[keys.AllocationConfigMap] = "gateway-" + gateway.Name + "-route-allocations" // the ledger of the Gateway's mux is another one
+		// the ledger of the Gateway's mux is another one
+		svc.Annotations[keys.AllocationConfigMap] = "gateway-" + gateway.Name + "-route-allocations"
 	}
 	taken := map[plan.Slot]bool{}
 	for _, on := range listening {
 		if !taken[on.Slot] {
 			taken[on.Slot] = true
-			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: on.Name, Port: on.Slot.Number, Protocol: on.Slot.Protocol})
+			svc.Spec.Ports = append(svc.Spec.Ports,
+				corev1.ServicePort{Name: on.Name, Port: on.Slot.Number, Protocol: on.Slot.Protocol})
 		}
 	}
 	if len(svc.Spec.Ports) == 0 { // otherwise package plan would ask for a placeholder, since a Service needs a port
-		svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: validation.PlaceholderPort, Protocol: corev1.ProtocolTCP}}
+		svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: validation.PlaceholderPort,
+			Protocol: corev1.ProtocolTCP}}
 	}
 	for i := range gateway.Status.Addresses {
-		svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{Hostname: gateway.Status.Addresses[i].Value})
+		svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress,
+			corev1.LoadBalancerIngress{Hostname: gateway.Status.Addresses[i].Value})
 	}
 	mux := plan.ReadMux(l, svc, false)
 	mux.Key = MuxKey(mux.Key)
@@ -113,7 +119,8 @@ func ListenersOf(gateway *gatewayv1.Gateway) []Listening {
 	var all []Listening
 	for i := range gateway.Spec.Listeners {
 		l := &gateway.Spec.Listeners[i]
-		all = append(all, Listening{"listener " + string(l.Name), plan.Slot{Number: l.Port, Protocol: transportOf(l.Protocol)}})
+		all = append(all, Listening{"listener " + string(l.Name),
+			plan.Slot{Number: l.Port, Protocol: transportOf(l.Protocol)}})
 	}
 	return all
 }

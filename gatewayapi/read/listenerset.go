@@ -61,13 +61,15 @@ func SlotsOf(set *gatewayv1.ListenerSet) []Listening {
 }
 
 // ListenerSet is the ListenerSet that gives a route the number of a claim.
-func ListenerSet(keys *validation.Keys, route *Route, name string, gateway types.NamespacedName, claim *plan.Claim) *gatewayv1.ListenerSet {
+func ListenerSet(keys *validation.Keys, route *Route, name string, gateway types.NamespacedName,
+	claim *plan.Claim) *gatewayv1.ListenerSet {
 	return &gatewayv1.ListenerSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: route.Object.GetNamespace(), Name: name, Labels: map[string]string{keys.Managed: "true"},
 			Annotations: map[string]string{keys.PortName: claim.MuxName},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: gatewayv1.GroupVersion.String(), Kind: route.Kind, Name: route.Object.GetName(), UID: route.Object.GetUID(), Controller: ptr.To(true),
+				APIVersion: gatewayv1.GroupVersion.String(), Kind: route.Kind, Name: route.Object.GetName(),
+				UID: route.Object.GetUID(), Controller: ptr.To(true),
 			}},
 		},
 		Spec: gatewayv1.ListenerSetSpec{
@@ -76,10 +78,12 @@ func ListenerSet(keys *validation.Keys, route *Route, name string, gateway types
 				Namespace: ptr.To(gatewayv1.Namespace(gateway.Namespace)), Name: gatewayv1.ObjectName(gateway.Name),
 			},
 			Listeners: []gatewayv1.ListenerEntry{{
-				Name: gatewayv1.SectionName(route.ListenerName()), Port: claim.Public, Protocol: gatewayv1.ProtocolType(route.Protocol()),
+				Name: gatewayv1.SectionName(route.ListenerName()), Port: claim.Public,
+				Protocol: gatewayv1.ProtocolType(route.Protocol()),
 				AllowedRoutes: &gatewayv1.AllowedRoutes{
 					Namespaces: &gatewayv1.RouteNamespaces{From: ptr.To(gatewayv1.NamespacesFromSame)},
-					Kinds:      []gatewayv1.RouteGroupKind{{Group: ptr.To(gatewayv1.Group(gatewayv1.GroupName)), Kind: gatewayv1.Kind(route.Kind)}},
+					Kinds: []gatewayv1.RouteGroupKind{{Group: ptr.To(gatewayv1.Group(gatewayv1.GroupName)),
+						Kind: gatewayv1.Kind(route.Kind)}},
 				},
 			}},
 		},
@@ -89,7 +93,8 @@ func ListenerSet(keys *validation.Keys, route *Route, name string, gateway types
 // Same is true if a ListenerSet is as the allocator wants it. Labels and annotations of others don't count.
 func Same(keys *validation.Keys, is, want *gatewayv1.ListenerSet) bool {
 	return equality.Semantic.DeepEqual(is.Spec, want.Spec) && is.Labels[keys.Managed] == "true" &&
-		is.Annotations[keys.PortName] == want.Annotations[keys.PortName] && slices.EqualFunc(is.OwnerReferences, want.OwnerReferences, sameOwner)
+		is.Annotations[keys.PortName] == want.Annotations[keys.PortName] &&
+		slices.EqualFunc(is.OwnerReferences, want.OwnerReferences, sameOwner)
 }
 
 func sameOwner(a, b metav1.OwnerReference) bool {

@@ -17,7 +17,8 @@ const labelGateway = "gateway.networking.k8s.io/gateway-name"
 func labelValue(name string) string { return name[:min(len(name), maxServiceName)] }
 
 func ownedBy(gateway *gatewayv1.Gateway) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{APIVersion: gatewayv1.GroupVersion.String(), Kind: "Gateway", Name: gateway.Name, UID: gateway.UID, Controller: ptr.To(true)}}
+	return []metav1.OwnerReference{{APIVersion: gatewayv1.GroupVersion.String(), Kind: "Gateway", Name: gateway.Name,
+		UID: gateway.UID, Controller: ptr.To(true)}}
 }
 
 // request writes the address that a Gateway asks for into its mux.
@@ -25,7 +26,8 @@ func request(l validation.Language, gateway *gatewayv1.Gateway, svc *corev1.Serv
 	keys := l.Keys()
 	for i, address := range gateway.Spec.Addresses {
 		if i > 0 || ptr.Deref(address.Type, gatewayv1.IPAddressType) != gatewayv1.IPAddressType {
-			return &Refusal{string(gatewayv1.GatewayReasonUnsupportedAddress), "spec.addresses: ask for one address of type IPAddress, or for none"}
+			return &Refusal{string(gatewayv1.GatewayReasonUnsupportedAddress), "spec.addresses: ask for one address of type " +
+				"IPAddress, or for none"}
 		}
 		if address.Value == "" {
 			continue
@@ -39,23 +41,26 @@ func request(l validation.Language, gateway *gatewayv1.Gateway, svc *corev1.Serv
 	return nil
 }
 
-// OtherAddress returns why a Gateway can't get the address that it asks for: its mux was made with another one, and of a Service's spec, the
-// reconciler writes only ports. It returns nil for a mux on a pool of gateways, which has the address in an annotation.
+// OtherAddress returns why a Gateway can't get the address that it asks for: its mux was made with another one, and of
+// a Service's spec, the reconciler writes only ports. It returns nil for a mux on a pool of gateways, which has the
+// address in an annotation.
 func OtherAddress(l validation.Language, gateway *gatewayv1.Gateway, mux *corev1.Service) *Refusal {
 	_, onPool := l.GatewayPool(ptr.Deref(mux.Spec.LoadBalancerClass, ""))
 	for _, address := range gateway.Spec.Addresses {
 		if asked, has := address.Value, mux.Spec.LoadBalancerIP; !onPool && asked != "" && asked != has {
-			return &Refusal{string(gatewayv1.GatewayReasonUnsupportedAddress), fmt.Sprintf("spec.addresses: Service %s is there, with loadBalancerIP %q, which can't be "+
-				"changed to %s: take spec.addresses back, or delete the Service, and it is made again with that address", keyOf(mux), has, asked)}
+			return &Refusal{string(gatewayv1.GatewayReasonUnsupportedAddress), fmt.Sprintf("spec.addresses: Service %s is "+
+				"there, with loadBalancerIP %q, which can't be changed to %s: take spec.addresses back, or delete the Service, "+
+				"and it is made again with that address", keyOf(mux), has, asked)}
 		}
 	}
 	return nil
 }
 
-// allowedNamespaces returns the namespaces whose Services may attach to a Gateway's mux: every namespace if the Gateway admits ListenerSets of
-// every namespace, and otherwise its own.
+// allowedNamespaces returns the namespaces whose Services may attach to a Gateway's mux: every namespace if the Gateway
+// admits ListenerSets of every namespace, and otherwise its own.
 func allowedNamespaces(gateway *gatewayv1.Gateway) string {
-	if allowed := gateway.Spec.AllowedListeners; allowed != nil && allowed.Namespaces != nil && ptr.Deref(allowed.Namespaces.From, "") == gatewayv1.NamespacesFromAll {
+	if allowed := gateway.Spec.AllowedListeners; allowed != nil && allowed.Namespaces != nil &&
+		ptr.Deref(allowed.Namespaces.From, "") == gatewayv1.NamespacesFromAll {
 		return "*"
 	}
 	return "Same"

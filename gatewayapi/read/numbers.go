@@ -11,7 +11,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Numbers returns the numbers in use on a Gateway: those that the allocator published come first, each under the name of its claim.
+// Numbers returns the numbers in use on a Gateway: those that the allocator published come first, each under the name
+// of its claim.
 func Numbers(keys *validation.Keys, gateway *gatewayv1.Gateway, sets []*gatewayv1.ListenerSet) []Listening {
 	var ours, others []Listening
 	named := map[string]bool{}
@@ -31,8 +32,8 @@ func Numbers(keys *validation.Keys, gateway *gatewayv1.Gateway, sets []*gatewayv
 	return append(append(ours, ListenersOf(gateway)...), others...)
 }
 
-// ClaimName returns the name of the claim for which a ListenerSet was made. It is empty if a tenant wrote text with a space there: only names of
-// listeners in Listening have spaces.
+// ClaimName returns the name of the claim for which a ListenerSet was made. It is empty if a tenant wrote text with a
+// space there: only names of listeners in Listening have spaces.
 func ClaimName(keys *validation.Keys, set *gatewayv1.ListenerSet) string {
 	name := set.Annotations[keys.PortName]
 	if strings.Contains(name, " ") {
@@ -48,5 +49,6 @@ func NoGateway(gateway types.NamespacedName) string {
 
 // NoRange says that no numbers are given on a route's Gateway.
 func NoRange(gateway types.NamespacedName, keys *validation.Keys) string {
-	return fmt.Sprintf("no numbers are given on the Gateway %s: its owner must set the annotation %s on it", gateway, keys.PortRange)
+	return fmt.Sprintf("no numbers are given on the Gateway %s: its owner must set the annotation %s on it", gateway,
+		keys.PortRange)
 }

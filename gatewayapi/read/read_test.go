@@ -29,9 +29,11 @@ func language(t *testing.T) validation.Language {
 
 func gateway(allowed *gatewayv1.AllowedListeners) *gatewayv1.Gateway {
 	return &gatewayv1.Gateway{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge", UID: "g", Annotations: map[string]string{prefix + "port-range": "20000-20009"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge", UID: "g",
+			Annotations: map[string]string{prefix + "port-range": "20000-20009"}},
 		Spec: gatewayv1.GatewaySpec{AllowedListeners: allowed, Listeners: []gatewayv1.Listener{
-			{Name: "web", Port: 443, Protocol: gatewayv1.HTTPSProtocolType}, {Name: "dns", Port: 53, Protocol: gatewayv1.UDPProtocolType},
+			{Name: "web", Port: 443, Protocol: gatewayv1.HTTPSProtocolType},
+			{Name: "dns", Port: 53, Protocol: gatewayv1.UDPProtocolType},
 		}},
 	}
 }
@@ -106,9 +108,10 @@ func TestAGatewayAsAMux(t *testing.T) {
 }
 
 func route() *gatewayv1.TCPRoute {
-	r := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broker.0", UID: "r", Annotations: map[string]string{
-		prefix + "gateway": "infra/edge", prefix + "external-ports": "5432", prefix + "ports": "20003",
-	}}}
+	r := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broker.0", UID: "r",
+		Annotations: map[string]string{
+			prefix + "gateway": "infra/edge", prefix + "external-ports": "5432", prefix + "ports": "20003",
+		}}}
 	r.Spec.ParentRefs = []gatewayv1.ParentReference{
 		{Name: "edge"},
 		{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: "elsewhere", Namespace: ptr.To(gatewayv1.Namespace("bank"))},
@@ -130,10 +133,12 @@ func TestARouteAsAChannel(t *testing.T) {
 	if len(channel.Problems) > 0 || asks.ListenerSet != "broker" {
 		t.Errorf("it asks for %+v: %v", asks, channel.Problems)
 	}
-	if channel.Key.String() != "shop/tcproute/broker.0" || channel.Mux.String() != "infra/gateway/edge" || channel.Recorded[0].Public != 20003 {
+	if channel.Key.String() != "shop/tcproute/broker.0" || channel.Mux.String() != "infra/gateway/edge" ||
+		channel.Recorded[0].Public != 20003 {
 		t.Errorf("it is %+v", channel)
 	}
-	want := []validation.ChannelPort{{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: 9092, Request: validation.Request{Kind: validation.Number, Number: 5432}}}
+	want := []validation.ChannelPort{{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: 9092,
+		Request: validation.Request{Kind: validation.Number, Number: 5432}}}
 	if diff := cmp.Diff(want, channel.Ports); diff != "" {
 		t.Errorf("ports (-want +got):\n%s", diff)
 	}
@@ -145,7 +150,8 @@ func TestARouteAsAChannel(t *testing.T) {
 		t.Error("a Service is taken for a route")
 	}
 	udp, _ := RouteOf(&gatewayv1.UDPRoute{})
-	if channel, _ := udp.Channel(language(t)); channel.Ports[0].Protocol != corev1.ProtocolUDP || channel.Ports[0].Port != 1 {
+	if channel, _ := udp.Channel(language(t)); channel.Ports[0].Protocol != corev1.ProtocolUDP ||
+		channel.Ports[0].Port != 1 {
 		t.Errorf("a UDPRoute without backends has %+v", channel.Ports)
 	}
 	if _, is := RouteOf(&corev1.Service{}); is {

@@ -86,7 +86,8 @@ func (r *Route) ListenerName() string { return strings.ToLower(string(r.Protocol
 
 // Key names the route among the channels of a mux.
 func (r *Route) Key() types.NamespacedName {
-	return types.NamespacedName{Namespace: r.Object.GetNamespace(), Name: strings.ToLower(r.Kind) + "/" + r.Object.GetName()}
+	return types.NamespacedName{Namespace: r.Object.GetNamespace(),
+		Name: strings.ToLower(r.Kind) + "/" + r.Object.GetName()}
 }
 
 // RouteNamed returns the kind and the name of the route that a key names; false if it names none.
@@ -124,7 +125,9 @@ func Controller(keys *validation.Keys) gatewayv1.GatewayController {
 
 // Said returns the allocator's entry in the route's status; nil without one.
 func (r *Route) Said(keys *validation.Keys) *gatewayv1.RouteParentStatus {
-	at := slices.IndexFunc(r.Status.Parents, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == Controller(keys) })
+	at := slices.IndexFunc(r.Status.Parents, func(p gatewayv1.RouteParentStatus) bool {
+		return p.ControllerName == Controller(keys)
+	})
 	if at < 0 {
 		return nil
 	}
@@ -140,12 +143,15 @@ func (r *Route) AsksForNumber(l validation.Language) bool {
 func (r *Route) Channel(l validation.Language) (plan.ObservedChannel, validation.Route) {
 	keys := l.Keys()
 	route, found := l.ParseRoute(&metav1.ObjectMeta{
-		Namespace: r.Object.GetNamespace(), Name: r.Object.GetName(), UID: r.Object.GetUID(), ResourceVersion: r.Object.GetResourceVersion(),
-		CreationTimestamp: r.Object.GetCreationTimestamp(), DeletionTimestamp: r.Object.GetDeletionTimestamp(), Annotations: r.Object.GetAnnotations(),
+		Namespace: r.Object.GetNamespace(), Name: r.Object.GetName(), UID: r.Object.GetUID(),
+		ResourceVersion:   r.Object.GetResourceVersion(),
+		CreationTimestamp: r.Object.GetCreationTimestamp(), DeletionTimestamp: r.Object.GetDeletionTimestamp(),
+		Annotations: r.Object.GetAnnotations(),
 	}, r.ListenerSets())
 	channel := plan.ObservedChannel{Problems: found.Problems, Channel: validation.Channel{
 		Object: route.Object, Mux: MuxKey(route.Gateway), Disabled: route.Disabled,
-		Ports: []validation.ChannelPort{{Name: r.ListenerName(), Protocol: r.Protocol(), Port: r.backendPort(), Request: route.Request}},
+		Ports: []validation.ChannelPort{{Name: r.ListenerName(), Protocol: r.Protocol(), Port: r.backendPort(),
+			Request: route.Request}},
 	}}
 	channel.Key = r.Key()
 	if route.Recorded > 0 {

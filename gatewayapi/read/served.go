@@ -31,12 +31,14 @@ type Observed struct {
 	Routes []Route
 	// Namespaces are the labels of the namespaces of Sets and Routes.
 	Namespaces map[string]labels.Set
-	// Services are the Services that backends name. Grants are the ReferenceGrants beside backends in other namespaces than their route.
+	// Services are the Services that backends name. Grants are the ReferenceGrants beside backends in other namespaces
+	// than their route.
 	Services map[types.NamespacedName]*corev1.Service
 	Grants   []*gatewayv1.ReferenceGrant
 }
 
-// Served is a Gateway with its listeners and routes, as the specification judges them. Package plan decides about the numbers.
+// Served is a Gateway with its listeners and routes, as the specification judges them. Package plan decides about the
+// numbers.
 type Served struct {
 	*Observed
 	// Listeners are the Gateway's own, and then those of admitted ListenerSets, in the order of precedence.
@@ -59,7 +61,8 @@ type Listener struct {
 	Kinds []gatewayv1.RouteGroupKind
 	// Unsupported, Conflict and Unresolved are nil if all is well.
 	Unsupported, Conflict, Unresolved *Refusal
-	// Attached counts the routes that attach to it. Carried is the oldest of them, whose backends get the packets; nil without one.
+	// Attached counts the routes that attach to it. Carried is the oldest of them, whose backends get the packets; nil
+	// without one.
 	Attached int
 	Carried  *Route
 }
@@ -128,12 +131,14 @@ func newListener(gateway *gatewayv1.Gateway, set *gatewayv1.ListenerSet, entry g
 	case gatewayv1.UDPProtocolType:
 		l.allow(UDPRoute)
 	default:
-		l.Unsupported = &Refusal{string(gatewayv1.ListenerReasonUnsupportedProtocol), fmt.Sprintf("protocol %s isn't supported: use TCP or UDP", entry.Protocol)}
+		l.Unsupported = &Refusal{string(gatewayv1.ListenerReasonUnsupportedProtocol), fmt.Sprintf("protocol %s isn't "+
+			"supported: use TCP or UDP", entry.Protocol)}
 	}
 	return l
 }
 
-// NotAdmittedListeners returns the listeners of the ListenerSets that the Gateway doesn't admit. They aren't among Listeners.
+// NotAdmittedListeners returns the listeners of the ListenerSets that the Gateway doesn't admit. They aren't among
+// Listeners.
 func (s *Served) NotAdmittedListeners() (all []Listener) {
 	for _, set := range s.NotAdmitted {
 		for i := range set.Spec.Listeners {
@@ -143,8 +148,8 @@ func (s *Served) NotAdmittedListeners() (all []Listener) {
 	return all
 }
 
-// allow sets Kinds to the kind of routes that the listener's protocol can carry, if allowedRoutes has this kind or none. Any other kind in
-// allowedRoutes is noted in Unresolved.
+// allow sets Kinds to the kind of routes that the listener's protocol can carry, if allowedRoutes has this kind or
+// none. Any other kind in allowedRoutes is noted in Unresolved.
 func (l *Listener) allow(kind string) {
 	supported := gatewayv1.RouteGroupKind{Group: new(gatewayv1.Group), Kind: gatewayv1.Kind(kind)}
 	*supported.Group = gatewayv1.GroupName
@@ -162,7 +167,8 @@ func (l *Listener) allow(kind string) {
 	}
 	if len(bad) > 0 {
 		l.Unresolved = &Refusal{string(gatewayv1.ListenerReasonInvalidRouteKinds),
-			fmt.Sprintf("allowedRoutes.kinds: a listener of protocol %s carries %s, and not %s", l.Protocol, kind, strings.Join(bad, ", "))}
+			fmt.Sprintf("allowedRoutes.kinds: a listener of protocol %s carries %s, and not %s", l.Protocol, kind,
+				strings.Join(bad, ", "))}
 	}
 }
 
@@ -171,7 +177,8 @@ func (l *Listener) Slot() plan.Slot {
 	return plan.Slot{Number: l.Port, Protocol: transportOf(l.Protocol)}
 }
 
-// namedFor names the listener to the owner of another one. A tenant learns nothing of the ListenerSets of other namespaces.
+// namedFor names the listener to the owner of another one. A tenant learns nothing of the ListenerSets of other
+// namespaces.
 func (l *Listener) namedFor(other *Listener) string {
 	switch {
 	case l.Set == nil:
@@ -182,8 +189,8 @@ func (l *Listener) namedFor(other *Listener) string {
 	return "a listener of another namespace"
 }
 
-// findConflicts finds listeners with one number. Within the Gateway, and within a ListenerSet, none of them wins. Otherwise the first one in
-// the order of precedence does.
+// findConflicts finds listeners with one number. Within the Gateway, and within a ListenerSet, none of them wins.
+// Otherwise the first one in the order of precedence does.
 func (s *Served) findConflicts() {
 	first := map[plan.Slot]*Listener{}
 	for i := range s.Listeners {
@@ -197,9 +204,11 @@ func (s *Served) findConflicts() {
 		if winner.Protocol != l.Protocol {
 			reason = gatewayv1.ListenerEntryReasonProtocolConflict
 		}
-		message := fmt.Sprintf("port %d/%s belongs to %s, which comes first: choose another number", l.Port, l.Slot().Protocol, winner.namedFor(l))
+		message := fmt.Sprintf("port %d/%s belongs to %s, which comes first: choose another number", l.Port,
+			l.Slot().Protocol, winner.namedFor(l))
 		if winner.Set == l.Set {
-			message = fmt.Sprintf("listeners %s and %s have port %d/%s: none of them is served", winner.Name, l.Name, l.Port, l.Slot().Protocol)
+			message = fmt.Sprintf("listeners %s and %s have port %d/%s: none of them is served", winner.Name, l.Name, l.Port,
+				l.Slot().Protocol)
 			winner.Conflict = cmp.Or(winner.Conflict, &Refusal{string(reason), message})
 		}
 		l.Conflict = &Refusal{string(reason), message}
@@ -255,7 +264,8 @@ func listenerKey(namespace, kind, object string, listener gatewayv1.SectionName)
 	name := kind + object + "/" + string(listener)
 	if len(name) > maxKey {
 		sum := sha256.Sum256([]byte(name))
-		name = strings.TrimRight(kind+object[:min(len(object), maxKey-len(kind)-11)], "-.") + "-" + hex.EncodeToString(sum[:5])
+		name = strings.TrimRight(kind+object[:min(len(object), maxKey-len(kind)-11)], "-.") + "-" +
+			hex.EncodeToString(sum[:5])
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }

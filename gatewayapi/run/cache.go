@@ -11,8 +11,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// cacheOptions make the cache drop fields that nobody reads: it keeps the names of ledgers and of their muxes, and Services as TrimService leaves
-// them.
+// cacheOptions make the cache drop fields that nobody reads: it keeps the names of ledgers and of their muxes, and
+// Services as TrimService leaves them.
 func cacheOptions(language validation.Language, namespaces []string) cache.Options {
 	served := map[string]cache.Config{} // if empty, all
 	for _, namespace := range namespaces {

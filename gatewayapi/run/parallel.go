@@ -5,8 +5,8 @@ import "sync"
 // WritesAtOnce is how many writes of a pass run at a time.
 const WritesAtOnce = 16
 
-// InParallel calls do with each item, atOnce of them at a time. Among the errors, it returns that of the first item that failed. If atOnce is 1, do
-// runs in the caller's goroutine.
+// InParallel calls do with each item, atOnce of them at a time. Among the errors, it returns that of the first item
+// that failed. If atOnce is 1, do runs in the caller's goroutine.
 func InParallel[T any](atOnce int, items []T, do func(T) error) error {
 	var all sync.WaitGroup
 	failed := make([]error, len(items))

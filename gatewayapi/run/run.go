@@ -1,4 +1,5 @@
-// Package run runs the features of the Gateway API while the API server serves the kinds that they need. It is a manager.Runnable.
+// Package run runs the features of the Gateway API while the API server serves the kinds that they need. It is a
+// manager.Runnable.
 package run
 
 import (
@@ -63,7 +64,8 @@ func (r *Runner) Start(ctx context.Context) error {
 		if err == nil {
 			if missing := kinds.missing(); missing != said {
 				if said = missing; missing != "" {
-					log.Info("kinds of the Gateway API are missing, and are waited for", "missing", missing, "version", version.String())
+					log.Info("kinds of the Gateway API are missing, and are waited for", "missing", missing, "version",
+						version.String())
 				}
 			}
 			err = r.run(ctx, log, client, kinds)
@@ -130,7 +132,8 @@ func (r *Runner) run(ctx context.Context, log logr.Logger, client discovery.Disc
 		Scheme: types, Logger: log, Cache: cacheOptions(r.Language, r.Namespaces),
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(with), nil },
 		Metrics:        metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, // a later run in this process has controllers of the same names
+		// a later run in this process has controllers of the same names
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
 		return err
@@ -141,7 +144,9 @@ func (r *Runner) run(ctx context.Context, log logr.Logger, client discovery.Disc
 			return err
 		}
 	}
-	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.watchKinds(ctx, client, with) })); err != nil {
+	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		return r.watchKinds(ctx, client, with)
+	})); err != nil {
 		return err
 	}
 	if err := m.Start(ctx); err != nil && !errors.Is(err, errOther) {
@@ -171,7 +176,8 @@ var version = schema.GroupVersion{Group: gatewayv1.GroupName, Version: gatewayv1
 func mapper(with Kinds) meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range with {
-		name, scope := strings.ToLower(kind), meta.RESTScopeNamespace // Gateway's plural isn't the one that the mapper would guess
+		// Gateway's plural isn't the one that the mapper would guess
+		name, scope := strings.ToLower(kind), meta.RESTScopeNamespace
 		plural := name + "s"
 		if kind == "GatewayClass" {
 			plural, scope = "gatewayclasses", meta.RESTScopeRoot

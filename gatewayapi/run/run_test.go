@@ -15,13 +15,20 @@ func TestMissingKindsAreThoseOfOlderReleases(t *testing.T) {
 		kinds   []string
 		missing string
 	}{
-		"none are installed":                   {"gateway.networking.k8s.io/v1beta1", []string{"Gateway"}, "GatewayClass, Gateway, ListenerSet, TCPRoute, UDPRoute, ReferenceGrant"},
-		"a release before ListenerSets":        {"gateway.networking.k8s.io/v1", []string{"Gateway", "GatewayClass", "HTTPRoute"}, "ListenerSet, TCPRoute, UDPRoute, ReferenceGrant"},
-		"a release before routes of layer 4":   {"gateway.networking.k8s.io/v1", []string{"Gateway", "ListenerSet"}, "GatewayClass, TCPRoute, UDPRoute, ReferenceGrant"},
-		"without UDPRoutes":                    {"gateway.networking.k8s.io/v1", []string{"Gateway", "ListenerSet", "TCPRoute"}, "GatewayClass, UDPRoute, ReferenceGrant"},
-		"all":                                  {"gateway.networking.k8s.io/v1", []string{"UDPRoute", "TCPRoute", "ListenerSet", "Gateway", "GatewayClass", "ReferenceGrant"}, ""},
-		"routes without a Gateway":             {"gateway.networking.k8s.io/v1", []string{"UDPRoute", "TCPRoute", "ListenerSet"}, "GatewayClass, Gateway, ReferenceGrant"},
-		"kinds are listed with their statuses": {"gateway.networking.k8s.io/v1", []string{"Gateway", "ListenerSet", "TCPRoute/status"}, "GatewayClass, TCPRoute, UDPRoute, ReferenceGrant"},
+		"none are installed": {"gateway.networking.k8s.io/v1beta1", []string{"Gateway"}, "GatewayClass, " +
+			"Gateway, ListenerSet, TCPRoute, UDPRoute, ReferenceGrant"},
+		"a release before ListenerSets": {"gateway.networking.k8s.io/v1",
+			[]string{"Gateway", "GatewayClass", "HTTPRoute"}, "ListenerSet, TCPRoute, UDPRoute, ReferenceGrant"},
+		"a release before routes of layer 4": {"gateway.networking.k8s.io/v1", []string{"Gateway", "ListenerSet"},
+			"GatewayClass, TCPRoute, UDPRoute, ReferenceGrant"},
+		"without UDPRoutes": {"gateway.networking.k8s.io/v1",
+			[]string{"Gateway", "ListenerSet", "TCPRoute"}, "GatewayClass, UDPRoute, ReferenceGrant"},
+		"all": {"gateway.networking.k8s.io/v1",
+			[]string{"UDPRoute", "TCPRoute", "ListenerSet", "Gateway", "GatewayClass", "ReferenceGrant"}, ""},
+		"routes without a Gateway": {"gateway.networking.k8s.io/v1",
+			[]string{"UDPRoute", "TCPRoute", "ListenerSet"}, "GatewayClass, Gateway, ReferenceGrant"},
+		"kinds are listed with their statuses": {"gateway.networking.k8s.io/v1",
+			[]string{"Gateway", "ListenerSet", "TCPRoute/status"}, "GatewayClass, TCPRoute, UDPRoute, ReferenceGrant"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := &metav1.APIResourceList{GroupVersion: c.version}

@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/controllers"
 )
 
-// Wakes starts passes over the objects that a change concerns, before and after the change. Each pass waits for more changes first, for the time
-// quiet.
+// Wakes starts passes over the objects that a change concerns, before and after the change. Each pass waits for more
+// changes first, for the time quiet.
 func Wakes(quiet time.Duration, of func(context.Context, client.Object) []types.NamespacedName) handler.EventHandler {
 	return controllers.OnChange(func(ctx context.Context, q controllers.Queue, old, now client.Object) {
 		for _, object := range controllers.Differing(old, now) {
@@ -38,7 +38,8 @@ func (k Kinds) Routes() (objects []client.Object) {
 }
 
 // EachRoute calls do with each route in a cache. The routes belong to the cache: never change them.
-func (k Kinds) EachRoute(ctx context.Context, cache client.Reader, do func(*read.Route), options ...client.ListOption) error {
+func (k Kinds) EachRoute(ctx context.Context, cache client.Reader, do func(*read.Route),
+	options ...client.ListOption) error {
 	var tcp gatewayv1.TCPRouteList
 	var udp gatewayv1.UDPRouteList
 	options = append(options[:len(options):len(options)], client.UnsafeDisableDeepCopy)

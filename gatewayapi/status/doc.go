@@ -1,5 +1,5 @@
-// Package status returns the statuses of a Gateway of ours, of its ListenerSets and of its routes, in the conditions of the Gateway API. It is
-// pure.
+// Package status returns the statuses of a Gateway of ours, of its ListenerSets and of its routes, in the conditions of
+// the Gateway API. It is pure.
 //
 //	gateway.go  the Gateway and its ListenerSets
 //	route.go    routes

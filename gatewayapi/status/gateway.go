@@ -47,7 +47,8 @@ const (
 	resolved   = "ResolvedRefs"
 )
 
-// parentNotProgrammed is why a ListenerSet isn't Programmed. The specification has this reason, but its Go module has no constant for it.
+// parentNotProgrammed is why a ListenerSet isn't Programmed. The specification has this reason, but its Go module has
+// no constant for it.
 const parentNotProgrammed = "ParentNotProgrammed"
 
 // conditions collects conditions. Those that didn't change keep their time.
@@ -66,8 +67,9 @@ func (c *conditions) set(kind string, is bool, reason, message string) {
 	if is {
 		status = metav1.ConditionTrue
 	}
-	meta.SetStatusCondition(&c.all, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: c.generation,
-		LastTransitionTime: c.now})
+	meta.SetStatusCondition(&c.all,
+		metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: c.generation,
+			LastTransitionTime: c.now})
 }
 
 // Gateway returns the Gateway's status.
@@ -86,8 +88,9 @@ func (g *Given) Gateway() gatewayv1.GatewayStatus {
 		} else {
 			invalid = append(invalid, string(l.Name))
 		}
-		now.Listeners = append(now.Listeners, gatewayv1.ListenerStatus{Name: l.Name, SupportedKinds: supported(l), AttachedRoutes: int32(l.Attached),
-			Conditions: conditions})
+		now.Listeners = append(now.Listeners,
+			gatewayv1.ListenerStatus{Name: l.Name, SupportedKinds: supported(l), AttachedRoutes: int32(l.Attached),
+				Conditions: conditions})
 	}
 	for _, set := range g.Sets {
 		if g.isAttached(set) {
@@ -105,7 +108,8 @@ func (g *Given) whole(before []metav1.Condition, valid int, invalid []string) []
 	case g.Refused != nil:
 		c.set(accepted, false, g.Refused.Reason, g.Refused.Message)
 	case len(invalid) > 0:
-		c.set(accepted, valid > 0, string(gatewayv1.GatewayReasonListenersNotValid), "these listeners aren't served: "+strings.Join(invalid, ", "))
+		c.set(accepted, valid > 0, string(gatewayv1.GatewayReasonListenersNotValid),
+			"these listeners aren't served: "+strings.Join(invalid, ", "))
 	default:
 		c.set(accepted, true, accepted, "")
 	}
@@ -113,7 +117,8 @@ func (g *Given) whole(before []metav1.Condition, valid int, invalid []string) []
 	case meta.IsStatusConditionFalse(c.all, accepted):
 		c.set(programmed, false, string(gatewayv1.GatewayReasonInvalid), "the Gateway isn't accepted")
 	case len(g.Address) == 0:
-		c.set(programmed, false, string(gatewayv1.GatewayReasonAddressNotAssigned), fmt.Sprintf("Service %s, the Gateway's mux, has no address yet", g.Mux))
+		c.set(programmed, false, string(gatewayv1.GatewayReasonAddressNotAssigned), fmt.Sprintf("Service %s, the Gateway's "+
+			"mux, has no address yet", g.Mux))
 	default:
 		c.set(programmed, true, programmed, "")
 	}
@@ -139,29 +144,31 @@ func (g *Given) refusedOf(l *read.Listener) *read.Refusal {
 	return nil
 }
 
-// withSaidAdvice returns a refusal with the advice that the status gives already, which is the text after the last colon. Advice depends on the
-// numbers of others. A channel keeps the advice in its conditions; those of a listener are in memory, so a process that starts would give newer
-// advice although nothing changed.
+// withSaidAdvice returns a refusal with the advice that the status gives already, which is the text after the last
+// colon. Advice depends on the numbers of others. A channel keeps the advice in its conditions; those of a listener are
+// in memory, so a process that starts would give newer advice although nothing changed.
 func (g *Given) withSaidAdvice(l *read.Listener, why string) string {
 	said, _ := g.said(l)
 	before := meta.FindStatusCondition(said, accepted)
 	at := strings.LastIndex(why, ": ")
-	if at >= 0 && before != nil && before.Reason == string(gatewayv1.ListenerReasonPortUnavailable) && strings.LastIndex(before.Message, ": ") == at &&
+	if at >= 0 && before != nil && before.Reason == string(gatewayv1.ListenerReasonPortUnavailable) &&
+		strings.LastIndex(before.Message, ": ") == at &&
 		strings.HasPrefix(before.Message, why[:at]) {
 		return before.Message
 	}
 	return why
 }
 
-// number is the decision about a listener's number. A process that starts has decided nothing yet. Then number reads the decision from the status,
-// unless the Gateway or the ListenerSet was edited since.
+// number is the decision about a listener's number. A process that starts has decided nothing yet. Then number reads
+// the decision from the status, unless the Gateway or the ListenerSet was edited since.
 func (g *Given) number(l *read.Listener) Number {
 	number := g.Numbers[l.Key]
 	if !number.Undecided {
 		return number
 	}
 	said, generation := g.said(l)
-	if a := meta.FindStatusCondition(said, accepted); a != nil && a.ObservedGeneration == generation && a.Reason == string(gatewayv1.ListenerReasonPortUnavailable) {
+	if a := meta.FindStatusCondition(said, accepted); a != nil && a.ObservedGeneration == generation &&
+		a.Reason == string(gatewayv1.ListenerReasonPortUnavailable) {
 		number.Refused = a.Message
 	}
 	p := meta.FindStatusCondition(said, programmed)
@@ -252,7 +259,8 @@ func addresses(of []corev1.LoadBalancerIngress) (all []gatewayv1.GatewayStatusAd
 func (g *Given) ListenerSet(set *gatewayv1.ListenerSet) gatewayv1.ListenerSetStatus {
 	c := g.conditions(set.Status.Conditions, set.Generation)
 	if !g.Admits(set) {
-		message := fmt.Sprintf("allowedListeners of Gateway %s/%s doesn't admit ListenerSets of namespace %s: ask its owner", g.Served.Gateway.Namespace,
+		message := fmt.Sprintf("allowedListeners of Gateway %s/%s doesn't admit ListenerSets of namespace %s: ask its owner",
+			g.Served.Gateway.Namespace,
 			g.Served.Gateway.Name, set.Namespace)
 		c.set(accepted, false, string(gatewayv1.ListenerSetReasonNotAllowed), message)
 		c.set(programmed, false, string(gatewayv1.ListenerSetReasonNotAllowed), message)
@@ -269,8 +277,9 @@ func (g *Given) ListenerSet(set *gatewayv1.ListenerSet) gatewayv1.ListenerSetSta
 		} else {
 			invalid = append(invalid, string(l.Name))
 		}
-		now.Listeners = append(now.Listeners, gatewayv1.ListenerEntryStatus{Name: l.Name, SupportedKinds: supported(l), AttachedRoutes: int32(l.Attached),
-			Conditions: conditions})
+		now.Listeners = append(now.Listeners,
+			gatewayv1.ListenerEntryStatus{Name: l.Name, SupportedKinds: supported(l), AttachedRoutes: int32(l.Attached),
+				Conditions: conditions})
 	}
 	notValid := "these listeners aren't served: " + strings.Join(invalid, ", ")
 	switch {

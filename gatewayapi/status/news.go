@@ -21,8 +21,8 @@ type verdict struct {
 	before, after []metav1.Condition
 }
 
-// GatewayNews returns what changed between a Gateway's status and the next one. A process that starts finds the status that the last one wrote, so it
-// tells nothing twice.
+// GatewayNews returns what changed between a Gateway's status and the next one. A process that starts finds the status
+// that the last one wrote, so it tells nothing twice.
 func GatewayNews(gateway *gatewayv1.Gateway, after *gatewayv1.GatewayStatus) []News {
 	said := func(status *gatewayv1.GatewayStatus) map[gatewayv1.SectionName][]metav1.Condition {
 		all := map[gatewayv1.SectionName][]metav1.Condition{}
@@ -78,7 +78,8 @@ func newsOf(before, after []metav1.Condition, listeners []verdict) []News {
 	return append(all, grouped(listeners)...)
 }
 
-// refusalOf returns why a Gateway or a ListenerSet is refused as a whole; nil if it isn't. Listeners that are refused have news of their own.
+// refusalOf returns why a Gateway or a ListenerSet is refused as a whole; nil if it isn't. Listeners that are refused
+// have news of their own.
 func refusalOf(conditions []metav1.Condition) *metav1.Condition {
 	if c := falseOf(conditions, accepted); c != nil && c.Reason != string(gatewayv1.GatewayReasonListenersNotValid) {
 		return c

@@ -33,7 +33,8 @@ func (g *Given) Parents(controller gatewayv1.GatewayController, route *read.Rout
 func (g *Given) carries(a *read.Attachment) string {
 	for _, at := range a.Listeners {
 		if l := &g.Listeners[at]; l.Carried != nil && l.Carried != a.Route {
-			return fmt.Sprintf("listener %s carries %s %s/%s, which is older", l.Name, l.Carried.Kind, l.Carried.Object.GetNamespace(), l.Carried.Object.GetName())
+			return fmt.Sprintf("listener %s carries %s %s/%s, which is older", l.Name, l.Carried.Kind,
+				l.Carried.Object.GetNamespace(), l.Carried.Object.GetName())
 		}
 	}
 	return ""

@@ -31,7 +31,8 @@ func Written(s *read.Served, controller gatewayv1.GatewayController) []claimants
 	})
 }
 
-func conditionsOf(parents []gatewayv1.RouteParentStatus, controller gatewayv1.GatewayController, ref *gatewayv1.ParentReference) []metav1.Condition {
+func conditionsOf(parents []gatewayv1.RouteParentStatus, controller gatewayv1.GatewayController,
+	ref *gatewayv1.ParentReference) []metav1.Condition {
 	for i := range parents {
 		if p := &parents[i]; p.ControllerName == controller && equality.Semantic.DeepEqual(&p.ParentRef, ref) {
 			return p.Conditions
@@ -40,15 +41,17 @@ func conditionsOf(parents []gatewayv1.RouteParentStatus, controller gatewayv1.Ga
 	return nil
 }
 
-// listeners returns the listeners in the order of precedence, and then those of ListenerSets that the Gateway doesn't admit. The latter get the
-// conditions of their ListenerSet, since its status has none of listeners.
-func listeners(s *read.Served, ofListener func(*read.Listener) []metav1.Condition, ofRoute func(*read.Attachment) []metav1.Condition) []claimants.Listener {
+// listeners returns the listeners in the order of precedence, and then those of ListenerSets that the Gateway doesn't
+// admit. The latter get the conditions of their ListenerSet, since its status has none of listeners.
+func listeners(s *read.Served, ofListener func(*read.Listener) []metav1.Condition,
+	ofRoute func(*read.Attachment) []metav1.Condition) []claimants.Listener {
 	routes := make([][]claimants.Route, len(s.Listeners))
 	for i := range s.Attachments {
 		a := &s.Attachments[i]
 		for _, at := range selected(s, a) {
-			routes[at] = append(routes[at], claimants.Route{Kind: a.Route.Kind, Key: keyOf(a.Route.Object), Conditions: ofRoute(a),
-				Carried: a.Refused == nil && s.Listeners[at].Carried == a.Route})
+			routes[at] = append(routes[at],
+				claimants.Route{Kind: a.Route.Kind, Key: keyOf(a.Route.Object), Conditions: ofRoute(a),
+					Carried: a.Refused == nil && s.Listeners[at].Carried == a.Route})
 		}
 	}
 	var all []claimants.Listener
@@ -75,7 +78,8 @@ func selected(s *read.Served, a *read.Attachment) []int {
 }
 
 func listenerOf(s *read.Served, l *read.Listener) claimants.Listener {
-	shown := claimants.Listener{Key: l.Key, Gateway: keyOf(s.Gateway), Name: string(l.Name), Number: l.Port, Protocol: l.Slot().Protocol}
+	shown := claimants.Listener{Key: l.Key, Gateway: keyOf(s.Gateway), Name: string(l.Name), Number: l.Port,
+		Protocol: l.Slot().Protocol}
 	if l.Set != nil {
 		shown.ListenerSet = keyOf(l.Set)
 	}

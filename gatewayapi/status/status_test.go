@@ -37,24 +37,29 @@ func given(change func(*Given)) *Given {
 		return gatewayv1.Listener{Name: gatewayv1.SectionName(name), Port: port, Protocol: gatewayv1.TCPProtocolType}
 	}
 	set := func(namespace string, ports ...int32) *gatewayv1.ListenerSet {
-		s := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s", Generation: 3, UID: types.UID(namespace)}}
+		s := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s", Generation: 3,
+			UID: types.UID(namespace)}}
 		s.Spec.ParentRef = gatewayv1.ParentGatewayReference{Name: "edge", Namespace: ptr.To(gatewayv1.Namespace("infra"))}
 		for _, port := range ports {
-			s.Spec.Listeners = append(s.Spec.Listeners, gatewayv1.ListenerEntry{Name: gatewayv1.SectionName(fmt.Sprint("p", port)), Port: port,
-				Protocol: gatewayv1.TCPProtocolType})
+			s.Spec.Listeners = append(s.Spec.Listeners,
+				gatewayv1.ListenerEntry{Name: gatewayv1.SectionName(fmt.Sprint("p", port)), Port: port,
+					Protocol: gatewayv1.TCPProtocolType})
 		}
 		return s
 	}
 	o := &read.Observed{
-		Gateway: &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge", Generation: 7}, Spec: gatewayv1.GatewaySpec{
-			Listeners: []gatewayv1.Listener{listener("a", 80), listener("b", 81)},
-			AllowedListeners: &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromSelector),
-				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"edge": "yes"}}}},
-		}},
+		Gateway: &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "edge", Generation: 7},
+			Spec: gatewayv1.GatewaySpec{
+				Listeners: []gatewayv1.Listener{listener("a", 80), listener("b", 81)},
+				AllowedListeners: &gatewayv1.AllowedListeners{
+					Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromSelector),
+						Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"edge": "yes"}}}},
+			}},
 		Sets:       []*gatewayv1.ListenerSet{set("shop", 91, 80), set("bank", 92)},
 		Namespaces: map[string]labels.Set{"shop": {"edge": "yes"}},
 	}
-	g := &Given{Served: read.Judge(o), Address: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}, Numbers: map[types.NamespacedName]Number{}, Now: noon}
+	g := &Given{Served: read.Judge(o), Address: []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}},
+		Numbers: map[types.NamespacedName]Number{}, Now: noon}
 	for i := range g.Listeners {
 		g.Numbers[g.Listeners[i].Key] = Number{Programmed: true}
 	}
@@ -66,27 +71,38 @@ func given(change func(*Given)) *Given {
 
 func TestConditionsSayWhatBecameOfEachPart(t *testing.T) {
 	a := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/a"}
-	const served = "Accepted=True/Accepted Programmed=True/Programmed Conflicted=False/NoConflicts ResolvedRefs=True/ResolvedRefs"
+	const served = "Accepted=True/Accepted Programmed=True/Programmed Conflicted=False/NoConflicts " +
+		"ResolvedRefs=True/ResolvedRefs"
 	for name, c := range map[string]struct {
 		change                func(*Given)
 		gateway, a, set, none string
 	}{
 		"all is well": {nil, "Accepted=True/Accepted Programmed=True/Programmed", served,
-			"Accepted=True/ListenersNotValid Programmed=True/Programmed", "Accepted=False/NotAllowed Programmed=False/NotAllowed"},
-		"no address yet": {func(g *Given) { g.Address = nil }, "Accepted=True/Accepted Programmed=False/AddressNotAssigned", served,
-			"Accepted=True/ListenersNotValid Programmed=False/ParentNotProgrammed", "Accepted=False/NotAllowed Programmed=False/NotAllowed"},
+			"Accepted=True/ListenersNotValid Programmed=True/Programmed", "Accepted=False/NotAllowed " +
+				"Programmed=False/NotAllowed"},
+		"no address yet": {func(g *Given) { g.Address = nil }, "Accepted=True/Accepted Programmed=False/AddressNotAssigned",
+			served,
+			"Accepted=True/ListenersNotValid Programmed=False/ParentNotProgrammed", "Accepted=False/NotAllowed " +
+				"Programmed=False/NotAllowed"},
 		"a number that is taken": {func(g *Given) { g.Numbers[a] = Number{Refused: "taken"} },
 			"Accepted=True/ListenersNotValid Programmed=True/Programmed",
-			"Accepted=False/PortUnavailable Programmed=False/Invalid Conflicted=False/NoConflicts ResolvedRefs=True/ResolvedRefs",
-			"Accepted=True/ListenersNotValid Programmed=True/Programmed", "Accepted=False/NotAllowed Programmed=False/NotAllowed"},
+			"Accepted=False/PortUnavailable Programmed=False/Invalid Conflicted=False/NoConflicts " +
+				"ResolvedRefs=True/ResolvedRefs",
+			"Accepted=True/ListenersNotValid Programmed=True/Programmed", "Accepted=False/NotAllowed " +
+				"Programmed=False/NotAllowed"},
 		"a number on its way": {func(g *Given) { g.Numbers[a] = Number{Pending: "soon"} },
 			"Accepted=True/Accepted Programmed=True/Programmed",
 			"Accepted=True/Accepted Programmed=False/Pending Conflicted=False/NoConflicts ResolvedRefs=True/ResolvedRefs",
-			"Accepted=True/ListenersNotValid Programmed=True/Programmed", "Accepted=False/NotAllowed Programmed=False/NotAllowed"},
-		"a Gateway that isn't served": {func(g *Given) { g.Refused = &read.Refusal{Reason: "InvalidParameters", Message: "no"} },
+			"Accepted=True/ListenersNotValid Programmed=True/Programmed", "Accepted=False/NotAllowed " +
+				"Programmed=False/NotAllowed"},
+		"a Gateway that isn't served": {func(g *Given) {
+			g.Refused = &read.Refusal{Reason: "InvalidParameters", Message: "no"}
+		},
 			"Accepted=False/InvalidParameters Programmed=False/Invalid",
-			"Accepted=False/InvalidParameters Programmed=False/Invalid Conflicted=False/NoConflicts ResolvedRefs=True/ResolvedRefs",
-			"Accepted=False/ParentNotAccepted Programmed=False/ParentNotProgrammed", "Accepted=False/NotAllowed Programmed=False/NotAllowed"},
+			"Accepted=False/InvalidParameters Programmed=False/Invalid Conflicted=False/NoConflicts " +
+				"ResolvedRefs=True/ResolvedRefs",
+			"Accepted=False/ParentNotAccepted Programmed=False/ParentNotProgrammed", "Accepted=False/NotAllowed " +
+				"Programmed=False/NotAllowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := given(c.change)
@@ -132,7 +148,8 @@ func TestWhatDoesNotChangeKeepsItsTime(t *testing.T) {
 
 func TestARouteIsToldAboutEachParent(t *testing.T) {
 	route := func(name string, second int) *gatewayv1.TCPRoute {
-		r := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: name, UID: types.UID(name), Generation: 2,
+		r := &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: name, UID: types.UID(name),
+			Generation:        2,
 			CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(second) * time.Second))}}
 		r.Spec.ParentRefs = []gatewayv1.ParentReference{{Name: "edge", SectionName: ptr.To(gatewayv1.SectionName("a"))},
 			{Name: "edge", SectionName: ptr.To(gatewayv1.SectionName("z"))}, {Name: "another"}}
@@ -148,7 +165,8 @@ func TestARouteIsToldAboutEachParent(t *testing.T) {
 		short(said[1].Conditions) != "Accepted=False/NoMatchingParent ResolvedRefs=True/ResolvedRefs" {
 		t.Errorf("%+v", said)
 	}
-	if c := meta.FindStatusCondition(said[0].Conditions, accepted); !strings.Contains(c.Message, "TCPRoute infra/older") || c.ObservedGeneration != 2 {
+	if c := meta.FindStatusCondition(said[0].Conditions, accepted); !strings.Contains(c.Message, "TCPRoute infra/older") ||
+		c.ObservedGeneration != 2 {
 		t.Errorf("it isn't told that an older route is carried: %+v", c)
 	}
 	if c := meta.FindStatusCondition(g.Parents("us", &older)[0].Conditions, accepted); c.Message != "" {
@@ -156,9 +174,11 @@ func TestARouteIsToldAboutEachParent(t *testing.T) {
 	}
 }
 
-// TestStatusKeepsNumbersUntilTheyAreDecided: a process that starts has decided nothing, and writes the statuses that are there.
+// TestStatusKeepsNumbersUntilTheyAreDecided: a process that starts has decided nothing, and writes the statuses that
+// are there.
 func TestStatusKeepsNumbersUntilTheyAreDecided(t *testing.T) {
-	a, b := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/a"}, types.NamespacedName{Namespace: "infra", Name: "gateway/edge/b"}
+	a, b := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/a"},
+		types.NamespacedName{Namespace: "infra", Name: "gateway/edge/b"}
 	before := given(func(g *Given) { g.Numbers[b] = Number{Refused: "a channel has it"} })
 	set := before.Sets[0]
 	before.Served.Gateway.Status, set.Status = before.Gateway(), before.ListenerSet(set)
@@ -175,13 +195,15 @@ func TestStatusKeepsNumbersUntilTheyAreDecided(t *testing.T) {
 	before.Served.Gateway.Generation++
 	after := before.Gateway()
 	for i, name := range []types.NamespacedName{a, b} {
-		if got, want := short(after.Listeners[i].Conditions), "Accepted=True/Accepted Programmed=False/Pending Conflicted=False/NoConflicts ResolvedRefs=True/ResolvedRefs"; got != want {
+		if got, want := short(after.Listeners[i].Conditions), "Accepted=True/Accepted Programmed=False/Pending "+
+			"Conflicted=False/NoConflicts ResolvedRefs=True/ResolvedRefs"; got != want {
 			t.Errorf("%s after an edit: got %s, want %s", name, got, want)
 		}
 	}
 }
 
-// TestStatusKeepsTheAdviceThatItGives: a process that starts may have newer advice, and writes it once the refusal itself is another.
+// TestStatusKeepsTheAdviceThatItGives: a process that starts may have newer advice, and writes it once the refusal
+// itself is another.
 func TestStatusKeepsTheAdviceThatItGives(t *testing.T) {
 	a := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/a"}
 	for name, test := range map[string]struct{ refusal, want string }{

@@ -48,7 +48,8 @@ func (l *line) apply(ctx context.Context, decided *muxslices.Decision) (applied,
 		wait, err := l.carryOut(ctx, decided.Mux, step)
 		out.again = sooner(out.again, wait)
 		switch {
-		case err != nil && (refusal.Is(err) || apierrors.IsInternalError(err)): // an admission webhook that can't be reached gives an internal error
+		case err != nil && (refusal.Is(err) || apierrors.IsInternalError(err)):
+			// an admission webhook that can't be reached gives an internal error
 			words := refusal.Words(err)
 			if refusal.SameWords(words, before[key]) {
 				words = before[key] // the words may count a quota's use: a new count must not cause a write of the condition

@@ -22,7 +22,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// scribbler records requests and answers them as configured. Like a real client it reads the answer into the given object.
+// scribbler records requests and answers them as configured. Like a real client it reads the answer into the given
+// object.
 type scribbler struct {
 	client.Writer
 	asked   []string
@@ -74,7 +75,8 @@ func start(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{scribbler: &scribbler{answers: map[string]error{}}, clock: time.Unix(1_000_000, 0)}
-	b.line = newLine(Options{Language: language, Reports: &Reports{}, Writer: b.scribbler, Metrics: NewMetrics(), Now: func() time.Time { return b.clock },
+	b.line = newLine(Options{Language: language, Reports: &Reports{}, Writer: b.scribbler, Metrics: NewMetrics(),
+		Now:  func() time.Time { return b.clock },
 		Tell: func(e plan.Event) { b.told = append(b.told, e) }}, nil)
 	return b
 }
@@ -282,7 +284,8 @@ func TestARefusedSliceIsToldOnce(t *testing.T) {
 	if len(first) != 1 || !strings.Contains(b.refusalOf(channel), "exceeded quota: none, used: 0") {
 		t.Fatalf("refused: %v", first)
 	}
-	if len(b.told) != 1 || b.told[0].Reason != plan.BackendsRefused || !strings.Contains(b.told[0].Message, "svc-mux/a with the backends of app/web") {
+	if len(b.told) != 1 || b.told[0].Reason != plan.BackendsRefused ||
+		!strings.Contains(b.told[0].Message, "svc-mux/a with the backends of app/web") {
 		t.Fatalf("told %+v", b.told)
 	}
 	if pass("3"); len(b.told) != 1 {
@@ -294,7 +297,8 @@ func TestARefusedSliceIsToldOnce(t *testing.T) {
 }
 
 func (b *bench) report(channel types.NamespacedName, refused wordsOfSlices) {
-	b.Reports.set(&observation{View: muxslices.View{Channel: channel, Mux: muxslices.Mux{UID: "1"}}}, nil, refused, b.clock)
+	b.Reports.set(&observation{View: muxslices.View{Channel: channel, Mux: muxslices.Mux{UID: "1"}}}, nil, refused,
+		b.clock)
 }
 
 func (b *bench) refusalOf(channel types.NamespacedName) string {

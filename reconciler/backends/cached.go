@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Trim drops everything of a slice that isn't read or carried. It doesn't ask whether the slice's Service is a channel: if the
-// Service becomes one later, the slice isn't sent again.
+// Trim drops everything of a slice that isn't read or carried. It doesn't ask whether the slice's Service is a channel:
+// if the Service becomes one later, the slice isn't sent again.
 func Trim(slice *discoveryv1.EndpointSlice, keys validation.Keys) {
 	ours := muxslices.IsOurSlice(keys, slice)
 	slice.GenerateName, slice.ManagedFields, slice.Finalizers = "", nil, nil
@@ -52,7 +52,8 @@ func trimReference(target *corev1.ObjectReference) *corev1.ObjectReference {
 	return target
 }
 
-// pickAnnotations returns the annotations that are read. Source ranges are a list, so they may be longer than longestPart.
+// pickAnnotations returns the annotations that are read. Source ranges are a list, so they may be longer than
+// longestPart.
 func pickAnnotations(all map[string]string, keys validation.Keys) map[string]string {
 	picked := pick(all, keys.Managed, keys.Mux, keys.Weight, keys.SessionAffinity, keys.TrafficPolicy)
 	if ranges, set := all[keys.SourceRanges]; set && picked != nil && len(ranges) <= muxslices.MaxSourceRanges {

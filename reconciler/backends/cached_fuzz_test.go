@@ -26,7 +26,8 @@ func FuzzTrim(f *testing.F) {
 	keys := language.Keys()
 	carried := muxslices.Decide(viewOf(keys, nil)).Steps[0].Slice
 	torn := carried.DeepCopy()
-	torn.Labels, torn.OwnerReferences = nil, append(torn.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "x"})
+	torn.Labels, torn.OwnerReferences = nil, append(torn.OwnerReferences,
+		metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "x"})
 	taken := carried.DeepCopy()
 	taken.Labels, taken.Annotations, taken.Finalizers = nil, nil, []string{"example.com/keep"}
 	mirrored := carried.DeepCopy()
@@ -65,8 +66,8 @@ func FuzzTrim(f *testing.F) {
 	})
 }
 
-// canBe is false for a slice that no API server stores, and for names that are too long: Trim drops them. canBe also clears the
-// fields of the slice that are never carried.
+// canBe is false for a slice that no API server stores, and for names that are too long: Trim drops them. canBe also
+// clears the fields of the slice that are never carried.
 func canBe(slice *discoveryv1.EndpointSlice, keys validation.Keys) bool {
 	for _, value := range slice.Labels {
 		if len(kube.IsValidLabelValue(value)) > 0 {
@@ -93,19 +94,25 @@ func canBe(slice *discoveryv1.EndpointSlice, keys validation.Keys) bool {
 // sourceOf returns a slice of the channel.
 func sourceOf(name string) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, UID: types.UID(name), ResourceVersion: "7", GenerateName: "web-",
-			Labels: map[string]string{discoveryv1.LabelServiceName: "web", "team": "a"}, OwnerReferences: []metav1.OwnerReference{{Kind: "Service", Name: "web"}}},
-		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(8080))}},
-		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "web-1"}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, UID: types.UID(name), ResourceVersion: "7",
+			GenerateName:    "web-",
+			Labels:          map[string]string{discoveryv1.LabelServiceName: "web", "team": "a"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "Service", Name: "web"}}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(8080))}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"},
+			TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "web-1"}}},
 	}
 }
 
-// viewOf returns the view of a channel with one fixed source. The other slice is a source, a carried slice or a foreign slice,
-// as observe would find it.
+// viewOf returns the view of a channel with one fixed source. The other slice is a source, a carried slice or a foreign
+// slice, as observe would find it.
 func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) muxslices.View {
-	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"}, types.NamespacedName{Namespace: "infra", Name: "mux"}
+	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"},
+		types.NamespacedName{Namespace: "infra", Name: "mux"}
 	view := muxslices.View{
-		Keys: keys, Channel: channel, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true}, Taken: map[string]bool{},
+		Keys: keys, Channel: channel, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true},
+		Taken: map[string]bool{},
 		Claims: []plan.Claim{
 			{Owner: plan.PortID{Channel: channel, Name: "http", Protocol: corev1.ProtocolTCP}, MuxName: "1f0c5fd"},
 			{Owner: plan.PortID{Channel: channel, Name: "dns", Protocol: corev1.ProtocolUDP}, MuxName: "name-2"},
@@ -117,7 +124,8 @@ func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) muxslices.Vi
 	}
 	carried, told := muxslices.ChannelOfSlice(keys, other)
 	ours := muxslices.IsOurSlice(keys, other)
-	switch byName := other.Name == muxslices.SliceName(mux, channel, "web-1", discoveryv1.AddressTypeIPv4) && other.Namespace == mux.Namespace; {
+	switch byName := other.Name == muxslices.SliceName(mux, channel, "web-1", discoveryv1.AddressTypeIPv4) &&
+		other.Namespace == mux.Namespace; {
 	case told && carried == channel, ours && byName:
 		view.Carried = append(view.Carried, other)
 	case byName:
@@ -133,9 +141,11 @@ func seenAs(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
 	list := []*discoveryv1.EndpointSlice{slice}
 	channel, told := muxslices.ChannelOfSlice(keys, slice)
 	ours := muxslices.IsOurSlice(keys, slice)
-	text := fmt.Sprintf("ours: %t, of %s %t, named so: %t, records %v\n", ours, channel, told, muxslices.HasOwnName(keys, slice), muxslices.RecordsOf(keys, list))
+	text := fmt.Sprintf("ours: %t, of %s %t, named so: %t, records %v\n", ours, channel, told,
+		muxslices.HasOwnName(keys, slice), muxslices.RecordsOf(keys, list))
 	if ours {
-		text += fmt.Sprintf("on %s, owned by %v: %s\n", muxslices.MuxOfSlice(keys, slice), muxslices.OwnersOfSlice(slice), jsonOf(muxslices.Subsets(list)))
+		text += fmt.Sprintf("on %s, owned by %v: %s\n", muxslices.MuxOfSlice(keys, slice), muxslices.OwnersOfSlice(slice),
+			jsonOf(muxslices.Subsets(list)))
 	} else if service := slice.Labels[discoveryv1.LabelServiceName]; service != "" {
 		all := []corev1.ServicePort{{Name: "http"}, {Name: "http", Protocol: "UDP"}, {Name: "dns", Protocol: "UDP"}}
 		text += fmt.Sprintf("of %s: %d, %d\n", service, muxslices.BackingOf(list, all, nil),

@@ -28,13 +28,15 @@ func TestTrimKeepsCarriedFields(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "web-1", UID: "u", ResourceVersion: "7", Labels: labels,
 				Annotations: annotations, OwnerReferences: owners},
 			AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: &name}},
-			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1", "10.0.0.2"}, NodeName: &node, Hostname: &name, Zone: &name,
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1", "10.0.0.2"}, NodeName: &node, Hostname: &name,
+				Zone:      &name,
 				TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "web-1", UID: "p", ResourceVersion: "3"},
 				Hints:     &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "a"}}}}},
 		}
 	}
 	source := map[string]string{discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: "somebody"}
-	ours := map[string]string{discoveryv1.LabelServiceName: "mux", keys.ChannelName: "web", keys.ChannelNamespace: "app", keys.Source: "web-1"}
+	ours := map[string]string{discoveryv1.LabelServiceName: "mux", keys.ChannelName: "web", keys.ChannelNamespace: "app",
+		keys.Source: "web-1"}
 	notes := map[string]string{keys.Managed: "true", keys.Mux: "svc-mux/mux"}
 	owner := metav1.OwnerReference{Kind: "Service", Name: "mux"}
 	empty := func(slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
@@ -121,8 +123,10 @@ func TestTrimKeepsTheSettingsForGateways(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys, long := language.Keys(), strings.Repeat("192.0.2.0/24,", 100)
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelServiceName: "mux"},
-		Annotations: map[string]string{keys.Managed: "true", keys.SourceRanges: long, keys.SessionAffinity: "ClientIP", keys.TrafficPolicy: "Local", "x": "y"}}}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelServiceName: "mux"},
+			Annotations: map[string]string{keys.Managed: "true", keys.SourceRanges: long, keys.SessionAffinity: "ClientIP",
+				keys.TrafficPolicy: "Local", "x": "y"}}}
 	want := maps.Clone(slice.Annotations)
 	delete(want, "x")
 	Trim(slice, keys)

@@ -16,14 +16,15 @@ import (
 
 // Claimants are channels that are no Services: listeners of Gateways. Their backends are those of other Services.
 type Claimants interface {
-	// MuxOf returns the mux of a claimant, and true. For a claimant that has no mux any more, it returns the former mux, if known, and false.
-	// It fails while nothing is known of the claimant.
+	// MuxOf returns the mux of a claimant, and true. For a claimant that has no mux any more, it returns the former mux,
+	// if known, and false. It fails while nothing is known of the claimant.
 	MuxOf(claimant types.NamespacedName) (mux types.NamespacedName, is bool, err error)
 	// KeysOn returns the claimants on a mux.
 	KeysOn(mux types.NamespacedName) []types.NamespacedName
 	// Users returns the claimants that send packets to a Service.
 	Users(service types.NamespacedName) []types.NamespacedName
-	// Sources returns the slices of a claimant's Services from a cache that has our indexes, with the claimant's port alone.
+	// Sources returns the slices of a claimant's Services from a cache that has our indexes, with the claimant's port
+	// alone.
 	Sources(ctx context.Context, cache client.Reader, claimant types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
 }
 
@@ -58,8 +59,10 @@ func (l *line) observeChannel(ctx context.Context, v *muxslices.View) (err error
 }
 
 // SourcesOf returns a function like Sources for Services and for listeners. The listeners may be nil.
-func SourcesOf(listeners Claimants) func(context.Context, client.Reader, types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
-	return func(ctx context.Context, cache client.Reader, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+func SourcesOf(listeners Claimants) func(context.Context, client.Reader,
+	types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+	return func(ctx context.Context, cache client.Reader, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice,
+		error) {
 		if claimants.IsService(channel) || listeners == nil {
 			return Sources(ctx, cache, channel)
 		}

@@ -68,7 +68,8 @@ func (d *Drained) Endpoints(ctx context.Context, mux types.NamespacedName) error
 	if err != nil {
 		return err
 	}
-	if is == nil || is.Labels[originalLabel] != original || is.Annotations[d.Keys.Managed] != "true" || len(is.Subsets) == 0 {
+	if is == nil || is.Labels[originalLabel] != original || is.Annotations[d.Keys.Managed] != "true" ||
+		len(is.Subsets) == 0 {
 		return nil
 	}
 	err = merge(ctx, d.Writer, is, map[string]any{

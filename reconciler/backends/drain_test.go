@@ -80,10 +80,13 @@ func TestDrainedSlices(t *testing.T) {
 		gone   int
 		err    error
 	}{
-		"all":                          {func(*drained, *Drained) {}, 2, 2, nil},
-		"not ready":                    {func(_ *drained, d *Drained) { d.Ready = no }, 0, 0, nil},
-		"a dry run":                    {func(_ *drained, d *Drained) { d.Would = func(*discoveryv1.EndpointSlice) {} }, 0, 0, nil},
-		"one is gone":                  {func(c *drained, _ *Drained) { c.answers["a"] = apierrors.NewNotFound(resource, "a") }, 2, 1, nil},
+		"all":       {func(*drained, *Drained) {}, 2, 2, nil},
+		"not ready": {func(_ *drained, d *Drained) { d.Ready = no }, 0, 0, nil},
+		"a dry run": {func(_ *drained, d *Drained) { d.Would = func(*discoveryv1.EndpointSlice) {} }, 0, 0,
+			nil},
+		"one is gone": {func(c *drained, _ *Drained) {
+			c.answers["a"] = apierrors.NewNotFound(resource, "a")
+		}, 2, 1, nil},
 		"no rights on our mux":         {func(c *drained, _ *Drained) { c.answers["a"] = forbidden }, 1, 0, forbidden},
 		"no rights on another Service": {func(c *drained, d *Drained) { c.answers["a"] = forbidden; d.Ours = no }, 2, 1, nil},
 		"a lost connection":            {func(c *drained, d *Drained) { c.answers["a"] = lost; d.Ours = no }, 1, 0, lost},
@@ -93,7 +96,8 @@ func TestDrainedSlices(t *testing.T) {
 			cluster, d := newDrained(t)
 			test.change(cluster, d)
 			gone, err := d.Slices(t.Context())
-			if !errors.Is(err, test.err) || gone[types.NamespacedName{Namespace: "svc-mux", Name: "mux"}] != test.gone || len(cluster.asked) != test.asked {
+			if !errors.Is(err, test.err) || gone[types.NamespacedName{Namespace: "svc-mux", Name: "mux"}] != test.gone ||
+				len(cluster.asked) != test.asked {
 				t.Errorf("gone %v, asked %q, %v", gone, cluster.asked, err)
 			}
 			if slices.Contains(cluster.asked, "delete foreign uid") {
@@ -116,7 +120,8 @@ func TestDrainedEndpoints(t *testing.T) {
 		"without the label": {func(c *drained) { c.endpoints.Labels = nil }, false, nil},
 		"without the note":  {func(c *drained) { c.endpoints.Annotations = nil }, false, nil},
 		"empty":             {func(c *drained) { c.endpoints.Subsets = nil }, false, nil},
-		"gone meanwhile":    {func(c *drained) { c.answers["patch"] = apierrors.NewNotFound(schema.GroupResource{}, "mux") }, true, nil},
+		"gone meanwhile": {func(c *drained) { c.answers["patch"] = apierrors.NewNotFound(schema.GroupResource{}, "mux") },
+			true, nil},
 		"a lost connection": {func(c *drained) { c.answers["patch"] = lost }, true, lost},
 		"it can't be read":  {func(c *drained) { c.answers["get"] = lost }, false, lost},
 	} {
@@ -124,7 +129,8 @@ func TestDrainedEndpoints(t *testing.T) {
 			cluster, d := newDrained(t)
 			cluster.endpoints = &corev1.Endpoints{ObjectMeta: objectMeta("svc-mux", "mux"), Subsets: []corev1.EndpointSubset{{}}}
 			cluster.endpoints.ResourceVersion = "7"
-			cluster.endpoints.Labels, cluster.endpoints.Annotations = map[string]string{originalLabel: original}, map[string]string{d.Keys.Managed: "true"}
+			cluster.endpoints.Labels, cluster.endpoints.Annotations = map[string]string{originalLabel: original},
+				map[string]string{d.Keys.Managed: "true"}
 			test.change(cluster)
 			err := d.Endpoints(t.Context(), types.NamespacedName{Namespace: "svc-mux", Name: "mux"})
 			if !errors.Is(err, test.err) {

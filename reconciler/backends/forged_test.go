@@ -31,7 +31,8 @@ type indexed struct {
 func newIndexed(tb testing.TB, language validation.Language) *indexed {
 	tb.Helper()
 	key := toolscache.DeletionHandlingMetaNamespaceKeyFunc
-	c := &indexed{slices: toolscache.NewIndexer(key, toolscache.Indexers{}), services: toolscache.NewIndexer(key, toolscache.Indexers{})}
+	c := &indexed{slices: toolscache.NewIndexer(key, toolscache.Indexers{}),
+		services: toolscache.NewIndexer(key, toolscache.Indexers{})}
 	if err := Index(tb.Context(), c, language); err != nil {
 		tb.Fatal(err)
 	}
@@ -100,11 +101,13 @@ func victim(tb testing.TB, forged int) (*line, *indexed) {
 	}
 	c, keys := newIndexed(tb, language), language.Keys()
 	class := validation.DefaultPrefix + "/mux"
-	mux, channel := types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, types.NamespacedName{Namespace: "app", Name: "web"}
+	mux, channel := types.NamespacedName{Namespace: "svc-mux", Name: "mux"},
+		types.NamespacedName{Namespace: "app", Name: "web"}
 	name, number := "http", int32(8080)
 	objects := []client.Object{
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: mux.Namespace, Name: mux.Name, UID: "mux-uid",
-			Annotations: map[string]string{keys.Multiplexer: "true"}}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}},
+			Annotations: map[string]string{keys.Multiplexer: "true"}},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: channel.Namespace, Name: channel.Name},
 			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class}},
 		&discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: channel.Namespace, Name: "web-1",
@@ -128,7 +131,8 @@ func victim(tb testing.TB, forged int) (*line, *indexed) {
 			tb.Fatal(err)
 		}
 	}
-	claims := []plan.Claim{{Owner: plan.PortID{Channel: channel, Name: name, Protocol: corev1.ProtocolTCP}, MuxName: "aaaa"}}
+	claims := []plan.Claim{{Owner: plan.PortID{Channel: channel, Name: name, Protocol: corev1.ProtocolTCP},
+		MuxName: "aaaa"}}
 	l := newLine(Options{Language: language, Reports: &Reports{}, Metrics: NewMetrics(), Now: time.Now,
 		LooksAfter: func(types.NamespacedName) bool { return true },
 		Claims:     func(_, _ types.NamespacedName) ([]plan.Claim, bool) { return claims, true }}, c)
@@ -144,8 +148,8 @@ func pass(tb testing.TB, l *line) muxslices.Decision {
 	return muxslices.Decide(view.View)
 }
 
-// TestForgedSlicesAreInNoPass: a pass over a channel looks at the channel's source, and at no forged slice, not even in the
-// mux's namespace: the mux doesn't own them.
+// TestForgedSlicesAreInNoPass: a pass over a channel looks at the channel's source, and at no forged slice, not even in
+// the mux's namespace: the mux doesn't own them.
 func TestForgedSlicesAreInNoPass(t *testing.T) {
 	for _, forged := range []int{0, 20_000} {
 		t.Run(fmt.Sprint(forged), func(t *testing.T) {

@@ -15,8 +15,9 @@ import (
 
 // Names of the cache's indexes.
 const (
-	bySource  = "svc-lb-mux/source"  // slices that aren't ours, by their Service
-	byChannel = "svc-lb-mux/channel" // slices of ours, by the channel that they name and the UID of each Service that owns them
+	bySource = "svc-lb-mux/source" // slices that aren't ours, by their Service
+	// slices of ours, by the channel that they name and the UID of each Service that owns them
+	byChannel = "svc-lb-mux/channel"
 	byCarrier = "svc-lb-mux/carrier" // slices of ours, by the name of their mux
 	byMux     = "svc-lb-mux/mux"     // channels, by their mux
 )
@@ -65,8 +66,8 @@ func values(is bool, value string) []string {
 	return []string{value}
 }
 
-// channelOn is the index value of a channel's slices on the mux with that UID. A pass lists only slices that a live mux owns:
-// any tenant can write slices with our labels, as many as they like.
+// channelOn is the index value of a channel's slices on the mux with that UID. A pass lists only slices that a live mux
+// owns: any tenant can write slices with our labels, as many as they like.
 func channelOn(channel types.NamespacedName, mux types.UID) string {
 	return channel.String() + "@" + string(mux)
 }
@@ -79,14 +80,16 @@ func muxOf(language validation.Language, svc *corev1.Service) (types.NamespacedN
 	return language.ParseClass(*svc.Spec.LoadBalancerClass)
 }
 
-// Sources returns the slices of a channel's Service from a cache that has our indexes. They are the cache's own and must not be
-// changed.
-func Sources(ctx context.Context, cache client.Reader, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error) {
+// Sources returns the slices of a channel's Service from a cache that has our indexes. They are the cache's own and
+// must not be changed.
+func Sources(ctx context.Context, cache client.Reader, channel types.NamespacedName) ([]*discoveryv1.EndpointSlice,
+	error) {
 	return slicesBy(ctx, cache, channel.Namespace, bySource, channel.Name)
 }
 
 // Carried returns the slices that a mux has for a channel, as Sources does.
-func Carried(ctx context.Context, cache client.Reader, channel types.NamespacedName, mux *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
+func Carried(ctx context.Context, cache client.Reader, channel types.NamespacedName,
+	mux *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
 	return slicesBy(ctx, cache, mux.Namespace, byChannel, channelOn(channel, mux.UID))
 }
 
@@ -95,7 +98,8 @@ func OnMux(ctx context.Context, cache client.Reader, mux types.NamespacedName) (
 	return slicesBy(ctx, cache, mux.Namespace, byCarrier, mux.Name)
 }
 
-func slicesBy(ctx context.Context, cache client.Reader, namespace, index, value string) ([]*discoveryv1.EndpointSlice, error) {
+func slicesBy(ctx context.Context, cache client.Reader, namespace, index, value string) ([]*discoveryv1.EndpointSlice,
+	error) {
 	var list discoveryv1.EndpointSliceList
 	if err := cache.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{index: value},
 		client.UnsafeDisableDeepCopy); err != nil {
@@ -111,7 +115,8 @@ func slicesBy(ctx context.Context, cache client.Reader, namespace, index, value 
 // channelsOf returns the channels that name a mux.
 func channelsOf(ctx context.Context, cache client.Reader, mux types.NamespacedName) ([]types.NamespacedName, error) {
 	var list corev1.ServiceList
-	if err := cache.List(ctx, &list, client.MatchingFields{byMux: mux.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := cache.List(ctx, &list, client.MatchingFields{byMux: mux.String()},
+		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list channels of %s: %w", mux, err)
 	}
 	channels := make([]types.NamespacedName, len(list.Items))

@@ -22,9 +22,9 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// legacy writes our slices of a mux into an Endpoints object as well. The object's skip-mirror label keeps Kubernetes from
-// mirroring the object: otherwise the mux would have every backend twice. legacy takes over the original's object once our
-// slices are in place, and leaves foreign objects alone.
+// legacy writes our slices of a mux into an Endpoints object as well. The object's skip-mirror label keeps Kubernetes
+// from mirroring the object: otherwise the mux would have every backend twice. legacy takes over the original's object
+// once our slices are in place, and leaves foreign objects alone.
 type legacy struct {
 	*line
 	pace *pace.Pace[types.NamespacedName] // of Endpoints, by mux
@@ -35,7 +35,8 @@ func setupLegacy(mgr manager.Manager, l *line) error {
 	return add(mgr, "backends-legacy", e, 1,
 		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(e.muxOf)),
 		source.Kind[client.Object](mgr.GetCache(), &corev1.Service{}, l.onMuxes()),
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Endpoints{}, &handler.EnqueueRequestForObject{})) //nolint:staticcheck // Endpoints are deprecated, and written on request
+		source.Kind[client.Object](mgr.GetCache(), &corev1.Endpoints{},
+			&handler.EnqueueRequestForObject{})) //nolint:staticcheck // Endpoints are deprecated, and written on request
 }
 
 func (e *legacy) muxOf(_ context.Context, object client.Object) []reconcile.Request {
@@ -59,7 +60,8 @@ func (e *legacy) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	}
 	want, is := e.object(mux, carried), (*corev1.Endpoints)(nil) //nolint:staticcheck // as above
 	for _, from := range [...]client.Reader{e.cache, e.Live} {
-		if is, err = read(ctx, from, req.NamespacedName, &corev1.Endpoints{}); err != nil || is != nil && saysAll(is, want) { //nolint:staticcheck // as above
+		if is, err = read(ctx, from, req.NamespacedName, &corev1.Endpoints{}); err != nil || is != nil &&
+			saysAll(is, want) { //nolint:staticcheck // as above
 			return reconcile.Result{}, err
 		}
 	}
@@ -127,7 +129,8 @@ func (e *legacy) object(mux *corev1.Service, carried []*discoveryv1.EndpointSlic
 	return &corev1.Endpoints{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: mux.Namespace, Name: mux.Name,
-			Labels:          map[string]string{originalLabel: original, "app.kubernetes.io/component": "mux-endpoints", discoveryv1.LabelSkipMirror: "true"},
+			Labels: map[string]string{originalLabel: original, "app.kubernetes.io/component": "mux-endpoints",
+				discoveryv1.LabelSkipMirror: "true"},
 			Annotations:     map[string]string{e.keys.Managed: "true", e.keys.Mux: mux.Namespace + "/" + mux.Name},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: mux.Name, UID: mux.UID}},
 		},
@@ -140,11 +143,12 @@ func (e *legacy) object(mux *corev1.Service, carried []*discoveryv1.EndpointSlic
 //nolint:staticcheck // as above
 func saysAll(is, want *corev1.Endpoints) bool {
 	return maps.Equal(readiness(is.Subsets), readiness(want.Subsets)) && covers(is.Labels, want.Labels) &&
-		covers(is.Annotations, want.Annotations) && len(is.OwnerReferences) == 1 && is.OwnerReferences[0].UID == want.OwnerReferences[0].UID
+		covers(is.Annotations, want.Annotations) && len(is.OwnerReferences) == 1 &&
+		is.OwnerReferences[0].UID == want.OwnerReferences[0].UID
 }
 
-// readiness returns whether each address of each port is ready. The API server stores subsets in an order of its own. An
-// address that is listed both as ready and as not ready is stored as not ready.
+// readiness returns whether each address of each port is ready. The API server stores subsets in an order of its own.
+// An address that is listed both as ready and as not ready is stored as not ready.
 //
 //nolint:staticcheck // as above
 func readiness(subsets []corev1.EndpointSubset) map[string]bool {

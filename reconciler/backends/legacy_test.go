@@ -49,7 +49,8 @@ type deskCache struct {
 	desk *desk
 }
 
-func (c deskCache) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+func (c deskCache) Get(ctx context.Context, key client.ObjectKey, into client.Object,
+	options ...client.GetOption) error {
 	if endpoints, is := into.(*corev1.Endpoints); is { //nolint:staticcheck // as above
 		return get(c.desk.cached, endpoints)
 	}
@@ -164,9 +165,11 @@ func TestLegacyEndpointsAreCorrected(t *testing.T) {
 func TestAnAddressThatIsReadyAndNotReady(t *testing.T) {
 	one, other := corev1.EndpointAddress{IP: "10.0.0.1"}, corev1.EndpointAddress{IP: "10.0.0.2"}
 	ports := []corev1.EndpointPort{{Name: "aaaa", Port: 80}}
-	both := []corev1.EndpointSubset{{Ports: ports, Addresses: []corev1.EndpointAddress{one, other}}, {Ports: ports, NotReadyAddresses: []corev1.EndpointAddress{one}},
+	both := []corev1.EndpointSubset{{Ports: ports, Addresses: []corev1.EndpointAddress{one, other}},
+		{Ports: ports, NotReadyAddresses: []corev1.EndpointAddress{one}},
 		{Ports: ports, Addresses: []corev1.EndpointAddress{one}}}
-	stored := []corev1.EndpointSubset{{Ports: ports, Addresses: []corev1.EndpointAddress{other}, NotReadyAddresses: []corev1.EndpointAddress{one}}}
+	stored := []corev1.EndpointSubset{{Ports: ports, Addresses: []corev1.EndpointAddress{other},
+		NotReadyAddresses: []corev1.EndpointAddress{one}}}
 	if diff := cmp.Diff(readiness(stored), readiness(both)); diff != "" {
 		t.Error(diff)
 	}
@@ -178,14 +181,16 @@ func TestAnAddressThatIsReadyAndNotReady(t *testing.T) {
 
 func TestForeignEndpointsStay(t *testing.T) {
 	d := newDesk(t)
-	d.live = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux"}} //nolint:staticcheck // as above
+	d.live = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux",
+		Name: "mux"}} //nolint:staticcheck // as above
 	d.pass(t, firstRetry, "get")
 	d.pass(t, 2*firstRetry, "get")
 }
 
 func TestTheOriginalsEndpointsStayUntilOurSlicesStand(t *testing.T) {
 	d := newDesk(t)
-	d.live = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", ResourceVersion: "7", //nolint:staticcheck // as above
+	d.live = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", ResourceVersion: "7",
+		//nolint:staticcheck // as above
 		Labels: map[string]string{originalLabel: original}, Annotations: map[string]string{d.keys.Managed: "true"}}}
 	slice := pass(t, d.line)
 	if len(slice.Steps) != 0 {
@@ -206,7 +211,9 @@ func TestAFailedWriteOfEndpointsIsNoDrift(t *testing.T) {
 	d.err = apierrors.NewConflict(schema.GroupResource{Resource: "endpoints"}, "mux", errors.New("changed"))
 	d.pass(t, firstRetry, "get", "create")
 	d.err = errors.New("the connection was lost")
-	if _, err := d.Reconcile(t.Context(), request(types.NamespacedName{Namespace: "svc-mux", Name: "mux"})); !errors.Is(err, d.err) {
+	if _,
+		err := d.Reconcile(t.Context(), request(types.NamespacedName{Namespace: "svc-mux", Name: "mux"})); !errors.Is(err,
+		d.err) {
 		t.Errorf("the error is %v", err)
 	}
 	d.err = nil
@@ -235,7 +242,8 @@ func TestEndpointsOfAServiceThatIsNoMux(t *testing.T) {
 
 func TestLegacyWritersMuxOfASlice(t *testing.T) {
 	d := newDesk(t)
-	ours := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Labels: map[string]string{discoveryv1.LabelServiceName: "mux"},
+	ours := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux",
+		Labels:      map[string]string{discoveryv1.LabelServiceName: "mux"},
 		Annotations: map[string]string{d.keys.Managed: "true"}}}
 	if got := d.muxOf(t.Context(), ours); len(got) != 1 || got[0].String() != "svc-mux/mux" {
 		t.Errorf("wakes %v", got)

@@ -84,8 +84,8 @@ func (m *Metrics) carry(channel, mux types.NamespacedName, now load) {
 	}
 }
 
-// wrote counts a write of a slice, and whether it repeats the correction of a drift. On a Service that isn't a mux any more,
-// deletions of the last slices aren't counted: it has no series.
+// wrote counts a write of a slice, and whether it repeats the correction of a drift. On a Service that isn't a mux any
+// more, deletions of the last slices aren't counted: it has no series.
 func (m *Metrics) wrote(mux types.NamespacedName, op muxslices.Op, repeats bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

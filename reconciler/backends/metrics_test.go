@@ -16,8 +16,8 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// TestRepeatedCorrectionsAreCounted counts neither the first correction, which may be the last, nor one that must wait, nor a
-// write that corrects nothing.
+// TestRepeatedCorrectionsAreCounted counts neither the first correction, which may be the last, nor one that must wait,
+// nor a write that corrects nothing.
 func TestRepeatedCorrectionsAreCounted(t *testing.T) {
 	b := start(t)
 	b.Metrics.set(decided().Mux, true)

@@ -63,9 +63,9 @@ func (l *line) mux(svc *corev1.Service) muxslices.Mux {
 	}
 }
 
-// observeCarried finds the slices that the mux has for the channel: those that it owns and that name the channel, and those
-// that have the name that a source needs, whatever another writer did to their labels. The sweeper looks after slices whose
-// name doesn't fit their labels: they may be another channel's.
+// observeCarried finds the slices that the mux has for the channel: those that it owns and that name the channel, and
+// those that have the name that a source needs, whatever another writer did to their labels. The sweeper looks after
+// slices whose name doesn't fit their labels: they may be another channel's.
 func (l *line) observeCarried(ctx context.Context, o *observation, listed []*discoveryv1.EndpointSlice) error {
 	known := make(map[string]bool, len(listed))
 	for _, cached := range listed {

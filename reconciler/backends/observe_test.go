@@ -31,7 +31,8 @@ func TestObservation(t *testing.T) {
 		"it is foreign": {func(_ *testing.T, _ *sweeper, _ *indexed, slice *discoveryv1.EndpointSlice) {
 			slice.Labels, slice.Annotations = nil, nil
 		}, 0, 1, true},
-		"it was deleted, and the cache is stale": {func(_ *testing.T, s *sweeper, _ *indexed, slice *discoveryv1.EndpointSlice) {
+		"it was deleted, and the cache is stale": {func(_ *testing.T, s *sweeper, _ *indexed,
+			slice *discoveryv1.EndpointSlice) {
 			s.written.Delete(slice)
 		}, 0, 0, true},
 		"the mux is no mux any more": {func(t *testing.T, _ *sweeper, c *indexed, _ *discoveryv1.EndpointSlice) {
@@ -86,7 +87,8 @@ func TestOptionsAreCompleted(t *testing.T) {
 		if err := o.complete(); (err == nil) != (name == "nothing") {
 			t.Errorf("without %s: %v", name, err)
 		}
-		if o.Concurrency != DefaultConcurrency || o.Now == nil || o.Metrics == nil || o.Reports == nil || !o.LooksAfter(types.NamespacedName{}) {
+		if o.Concurrency != DefaultConcurrency || o.Now == nil || o.Metrics == nil || o.Reports == nil ||
+			!o.LooksAfter(types.NamespacedName{}) {
 			t.Errorf("without %s: %+v", name, o)
 		}
 	}

@@ -12,14 +12,15 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// uncarriedPause is how long a channel's ready backends may be missing on the mux before that is reported. A deleted slice is written
-// again within milliseconds, and changing a condition back and forth costs two writes and two Events.
+// uncarriedPause is how long a channel's ready backends may be missing on the mux before that is reported. A deleted
+// slice is written again within milliseconds, and changing a condition back and forth costs two writes and two Events.
 const uncarriedPause = 5 * time.Second
 
-// Reports tells whether channels have backends on their muxes, and which of their slices can't be written. The backends line writes the
-// Reports. The mux line reads them for the condition BackendsReady. The zero value is empty.
+// Reports tells whether channels have backends on their muxes, and which of their slices can't be written. The backends
+// line writes the Reports. The mux line reads them for the condition BackendsReady. The zero value is empty.
 type Reports struct {
-	// Changed is called when the result of Of changes for a channel of the mux. It is set before the line runs, and may be nil.
+	// Changed is called when the result of Of changes for a channel of the mux. It is set before the line runs, and may be
+	// nil.
 	Changed func(mux types.NamespacedName)
 
 	mu       sync.Mutex
@@ -40,7 +41,8 @@ type report struct {
 	uncarried time.Time
 }
 
-// Of returns whether a channel has backends on the mux with that UID, and why the first of its slices can't be written; empty if all can.
+// Of returns whether a channel has backends on the mux with that UID, and why the first of its slices can't be written;
+// empty if all can.
 func (r *Reports) Of(channel types.NamespacedName, mux types.UID) (plan.Backing, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,8 +77,10 @@ func (r *Reports) refused(channel types.NamespacedName) wordsOfSlices {
 	return r.channels[channel].refused
 }
 
-// set reports what a pass saw, and returns after how long another pass must follow even if nothing changes; 0 if none must.
-func (r *Reports) set(seen *observation, excess *muxslices.Excess, refused wordsOfSlices, now time.Time) (again time.Duration) {
+// set reports what a pass saw, and returns after how long another pass must follow even if nothing changes; 0 if none
+// must.
+func (r *Reports) set(seen *observation, excess *muxslices.Excess, refused wordsOfSlices,
+	now time.Time) (again time.Duration) {
 	r.mu.Lock()
 	before := r.channels[seen.Channel]
 	is := report{mux: seen.Mux.UID, refused: refused}
@@ -102,7 +106,8 @@ func (r *Reports) set(seen *observation, excess *muxslices.Excess, refused words
 		delete(r.channels, seen.Channel)
 	}
 	r.mu.Unlock()
-	same := is.mux == before.mux && is.backing == before.backing && first(is.refused) == first(before.refused) && is.excess == before.excess
+	same := is.mux == before.mux && is.backing == before.backing && first(is.refused) == first(before.refused) &&
+		is.excess == before.excess
 	if r.Changed != nil && !same {
 		r.Changed(seen.Mux.Key)
 	}

@@ -20,7 +20,8 @@ const (
 	roomPause = 30 * time.Second
 )
 
-// rooms count the shared endpoints of the channels on muxes on gateways. A channel gets the room that other channels leave, so it keeps its endpoints.
+// rooms count the shared endpoints of the channels on muxes on gateways. A channel gets the room that other channels
+// leave, so it keeps its endpoints.
 type rooms struct {
 	mu    sync.Mutex
 	muxes map[types.UID]*room
@@ -32,7 +33,8 @@ type room struct {
 	channels  map[types.NamespacedName]part
 }
 
-// part is how many shared endpoints a channel has. at is when a pass decided that; zero if the slices in the cache say so.
+// part is how many shared endpoints a channel has. at is when a pass decided that; zero if the slices in the cache say
+// so.
 type part struct {
 	endpoints int
 	at        time.Time
@@ -68,7 +70,8 @@ func (l *line) count(before *room, mux types.UID, listed []*discoveryv1.Endpoint
 	counted := &room{now, map[types.NamespacedName]part{}}
 	byChannel := map[types.NamespacedName][]*discoveryv1.EndpointSlice{}
 	for _, slice := range listed {
-		if channel, is := muxslices.ChannelOfSlice(l.keys, slice); is && slices.Contains(muxslices.OwnersOfSlice(slice), mux) {
+		if channel, is := muxslices.ChannelOfSlice(l.keys, slice); is &&
+			slices.Contains(muxslices.OwnersOfSlice(slice), mux) {
 			byChannel[channel] = append(byChannel[channel], slice)
 		}
 	}

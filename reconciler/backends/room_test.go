@@ -34,20 +34,24 @@ func newCrowd(t *testing.T) *crowd {
 	c := &crowd{t: t, cache: newIndexed(t, language), ports: map[types.NamespacedName]int{}, now: time.Unix(1_000_000, 0)}
 	class := language.FormatGatewayClass("rack")
 	c.cache.set(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", UID: "mux-uid",
-		Annotations: map[string]string{language.Keys().Multiplexer: "true"}}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
-		LoadBalancerClass: &class}})
+		Annotations: map[string]string{language.Keys().Multiplexer: "true"}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+			LoadBalancerClass: &class}})
 	c.restart(language)
 	return c
 }
 
 // restart loses what the line remembers.
 func (c *crowd) restart(language validation.Language) {
-	c.line = newLine(Options{Language: language, Reports: &Reports{}, Metrics: NewMetrics(), Now: func() time.Time { return c.now },
+	c.line = newLine(Options{Language: language, Reports: &Reports{}, Metrics: NewMetrics(), Now: func() time.Time {
+		return c.now
+	},
 		LooksAfter: func(types.NamespacedName) bool { return true },
 		Claims: func(channel, _ types.NamespacedName) (claims []plan.Claim, known bool) {
 			for i := range c.ports[channel] {
-				claims = append(claims, plan.Claim{Owner: plan.PortID{Channel: channel, Name: fmt.Sprint("p", i), Protocol: corev1.ProtocolTCP},
-					MuxName: fmt.Sprint("m", i)})
+				claims = append(claims,
+					plan.Claim{Owner: plan.PortID{Channel: channel, Name: fmt.Sprint("p", i), Protocol: corev1.ProtocolTCP},
+						MuxName: fmt.Sprint("m", i)})
 			}
 			return claims, true
 		}}, c.cache)
@@ -58,24 +62,28 @@ func (c *crowd) channel(namespace, name string, ports, endpoints int) types.Name
 	c.t.Helper()
 	key, class := types.NamespacedName{Namespace: namespace, Name: name}, validation.DefaultPrefix+"/mux"
 	c.ports[key] = ports
-	c.cache.set(c.t, &corev1.Service{ObjectMeta: objectMeta(namespace, name), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
-		LoadBalancerClass: &class}})
+	c.cache.set(c.t, &corev1.Service{ObjectMeta: objectMeta(namespace, name),
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+			LoadBalancerClass: &class}})
 	for first := 0; first < endpoints || first == 0; first += 1000 {
-		source := &discoveryv1.EndpointSlice{AddressType: "IPv4", ObjectMeta: objectMeta(namespace, fmt.Sprint(name, "-", first))}
+		source := &discoveryv1.EndpointSlice{AddressType: "IPv4",
+			ObjectMeta: objectMeta(namespace, fmt.Sprint(name, "-", first))}
 		source.Labels = map[string]string{discoveryv1.LabelServiceName: name}
 		for i := range ports {
 			port, number := fmt.Sprint("p", i), int32(8000+i)
 			source.Ports = append(source.Ports, discoveryv1.EndpointPort{Name: &port, Port: &number})
 		}
 		for i := first; i < min(first+1000, endpoints); i++ {
-			source.Endpoints = append(source.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.0.%d.%d", i/250, i%250)}})
+			source.Endpoints = append(source.Endpoints,
+				discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.0.%d.%d", i/250, i%250)}})
 		}
 		c.cache.set(c.t, source)
 	}
 	return key
 }
 
-// pass makes a pass over a channel, writes its slices to the cache, and returns how many endpoints the mux has of it, and what its condition says.
+// pass makes a pass over a channel, writes its slices to the cache, and returns how many endpoints the mux has of it,
+// and what its condition says.
 func (c *crowd) pass(channel types.NamespacedName) (int, string) {
 	c.t.Helper()
 	seen, err := c.observe(c.t.Context(), channel)
@@ -107,10 +115,12 @@ func (c *crowd) expect(channel types.NamespacedName, endpoints int, says string)
 
 func TestEndpointsOfAPortOnGatewaysAreLimited(t *testing.T) {
 	c := newCrowd(t)
-	c.expect(c.channel("app", "web", 1, 2500), 1024, "1024 of 2500 IPv4 endpoints are used: a port on gateways may have 1024: use fewer")
+	c.expect(c.channel("app", "web", 1, 2500), 1024, "1024 of 2500 IPv4 endpoints are used: a port on gateways may have "+
+		"1024: use fewer")
 	c.expect(c.channel("app", "full", 1, 1024), 1024, "")
-	c.expect(c.channel("team", "grid", 1000, 1000), 3+4, "7 of 1000 IPv4 endpoints are used for each of 1000 ports: beyond 3 endpoints for each "+
-		"port, the channels of namespace team may have 4096 together on the mux, and all channels 16384: use fewer ports or pods, or another mux")
+	c.expect(c.channel("team", "grid", 1000, 1000), 3+4, "7 of 1000 IPv4 endpoints are used for each of 1000 ports: "+
+		"beyond 3 endpoints for each port, the channels of namespace team may have 4096 together on the mux, and all "+
+		"channels 16384: use fewer ports or pods, or another mux")
 	c.expect(c.channel("app", "small", 20, 3), 3, "")
 }
 
@@ -159,7 +169,8 @@ func TestUsedEndpointsStayWhileTheyAreReady(t *testing.T) {
 	found, _, _ := c.cache.slices.GetByKey("app/web-0")
 	source, no := found.(*discoveryv1.EndpointSlice).DeepCopy(), false
 	source.Endpoints[7].Conditions.Ready = &no
-	source.Endpoints = append(source.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.0.0.250"}}) // it sorts before most
+	// it sorts before most
+	source.Endpoints = append(source.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.0.0.250"}})
 	c.cache.set(t, source)
 	c.expect(web, 1024, "1024 of 1031")
 	after, left := used(), 0

@@ -31,8 +31,8 @@ const (
 	lastRetry  = time.Minute
 )
 
-// Claims returns a channel's claims in force on a mux. known is false until the mux was decided for the first time. Until
-// then, the line changes no slice of the channel on the mux.
+// Claims returns a channel's claims in force on a mux. known is false until the mux was decided for the first time.
+// Until then, the line changes no slice of the channel on the mux.
 type Claims func(channel, mux types.NamespacedName) (claims []plan.Claim, known bool)
 
 // Options is what the line needs of its process.
@@ -79,7 +79,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Setup registers the line, the sweeper, and the takeover or the writer of legacy Endpoints with a manager, whose cache has the Index.
+// Setup registers the line, the sweeper, and the takeover or the writer of legacy Endpoints with a manager, whose cache
+// has the Index.
 func Setup(mgr manager.Manager, options Options) error {
 	if err := options.complete(); err != nil {
 		return err

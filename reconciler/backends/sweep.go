@@ -41,8 +41,8 @@ const (
 //	its channel isn't on the mux      the channel left, perhaps while no reconciler ran
 //	its name doesn't fit its labels   another writer copied it or changed its labels
 //
-// It works on one slice at a time, with a queue of its own, so no pass waits for it. Slices without a mux are left alone:
-// data planes ignore them, and we may have no rights in their namespace.
+// It works on one slice at a time, with a queue of its own, so no pass waits for it. Slices without a mux are left
+// alone: data planes ignore them, and we may have no rights in their namespace.
 type sweeper struct{ *line }
 
 func setupSweeper(mgr manager.Manager, l *line) error {
@@ -130,8 +130,8 @@ func (s *sweeper) isUnknown(slice *discoveryv1.EndpointSlice) bool {
 	return err != nil
 }
 
-// isStray is true for a slice on a mux that no pass over a channel sees. A Service that was a mux still owns the slices that
-// it had. If a slice has the name that a source needs, the channel's pass takes it over.
+// isStray is true for a slice on a mux that no pass over a channel sees. A Service that was a mux still owns the slices
+// that it had. If a slice has the name that a source needs, the channel's pass takes it over.
 func (s *sweeper) isStray(ctx context.Context, slice *discoveryv1.EndpointSlice) bool {
 	channel, told := muxslices.ChannelOfSlice(s.keys, slice)
 	if !told {

@@ -110,7 +110,8 @@ func TestSweeperDeletesStraySlices(t *testing.T) {
 		want   bool
 	}{
 		"a slice that a pass sees": {func(*testing.T, *sweeper, *indexed, *discoveryv1.EndpointSlice) {}, false},
-		"its source is gone, and its pass deletes it": {func(t *testing.T, _ *sweeper, c *indexed, _ *discoveryv1.EndpointSlice) {
+		"its source is gone, and its pass deletes it": {func(t *testing.T, _ *sweeper, c *indexed,
+			_ *discoveryv1.EndpointSlice) {
 			c.remove(t, &discoveryv1.EndpointSlice{ObjectMeta: objectMeta("app", "web-1")})
 		}, false},
 		"its channel is gone": {func(t *testing.T, _ *sweeper, c *indexed, _ *discoveryv1.EndpointSlice) {
@@ -126,13 +127,15 @@ func TestSweeperDeletesStraySlices(t *testing.T) {
 			svc.Spec.LoadBalancerClass = new(*svc.Spec.LoadBalancerClass + "2")
 			c.set(t, svc)
 		}, true},
-		"its channel is gone, and its mux is no mux any more": {func(t *testing.T, _ *sweeper, c *indexed, _ *discoveryv1.EndpointSlice) {
+		"its channel is gone, and its mux is no mux any more": {func(t *testing.T, _ *sweeper, c *indexed,
+			_ *discoveryv1.EndpointSlice) {
 			svc := c.service(t, "svc-mux/mux")
 			svc.Annotations = nil
 			c.set(t, svc)
 			c.remove(t, c.service(t, "app/web"))
 		}, true},
-		"the same, and the Service doesn't own it": {func(t *testing.T, _ *sweeper, c *indexed, slice *discoveryv1.EndpointSlice) {
+		"the same, and the Service doesn't own it": {func(t *testing.T, _ *sweeper, c *indexed,
+			slice *discoveryv1.EndpointSlice) {
 			svc := c.service(t, "svc-mux/mux")
 			svc.Annotations = nil
 			c.set(t, svc)
@@ -160,14 +163,17 @@ func TestSweeperDeletesStraySlices(t *testing.T) {
 			slice.Name = "copy"
 			delete(slice.Labels, s.keys.ChannelName)
 		}, false},
-		"a slice without an owner that a pass takes over": {func(_ *testing.T, _ *sweeper, _ *indexed, slice *discoveryv1.EndpointSlice) {
+		"a slice without an owner that a pass takes over": {func(_ *testing.T, _ *sweeper, _ *indexed,
+			slice *discoveryv1.EndpointSlice) {
 			slice.OwnerReferences = nil
 		}, false},
-		"a slice without an owner that no source needs": {func(t *testing.T, _ *sweeper, c *indexed, slice *discoveryv1.EndpointSlice) {
+		"a slice without an owner that no source needs": {func(t *testing.T, _ *sweeper, c *indexed,
+			slice *discoveryv1.EndpointSlice) {
 			c.remove(t, &discoveryv1.EndpointSlice{ObjectMeta: objectMeta("app", "web-1")})
 			slice.OwnerReferences = nil
 		}, true},
-		"a slice of an earlier mux that no source needs": {func(t *testing.T, _ *sweeper, c *indexed, slice *discoveryv1.EndpointSlice) {
+		"a slice of an earlier mux that no source needs": {func(t *testing.T, _ *sweeper, c *indexed,
+			slice *discoveryv1.EndpointSlice) {
 			c.remove(t, &discoveryv1.EndpointSlice{ObjectMeta: objectMeta("app", "web-1")})
 			slice.OwnerReferences[0].UID = "earlier"
 		}, true},
@@ -199,7 +205,8 @@ func TestSweepIsRepeatedAfterAConflict(t *testing.T) {
 	s, c, slice := swept(t)
 	writer := s.Writer.(*deleter)
 	c.remove(t, c.service(t, "app/web"))
-	writer.err = apierrors.NewConflict(schema.GroupResource{Resource: "endpointslices"}, slice.Name, errors.New("try again"))
+	writer.err = apierrors.NewConflict(schema.GroupResource{Resource: "endpointslices"}, slice.Name,
+		errors.New("try again"))
 	result, err := s.Reconcile(t.Context(), request(client.ObjectKeyFromObject(slice)))
 	if err != nil || result.RequeueAfter != sweepRetry {
 		t.Errorf("the next sweep is in %s, not in %s: %v", result.RequeueAfter, sweepRetry, err)
@@ -243,8 +250,8 @@ func (d *slowDeleter) Delete(_ context.Context, object client.Object, _ ...clien
 	return nil
 }
 
-// TestStraySlicesAreDeletedOneAtATime: a channel leaves its mux, which has 200 copies of its slice. The sweeper deletes one
-// after the other. A refused deletion doesn't hold up the others.
+// TestStraySlicesAreDeletedOneAtATime: a channel leaves its mux, which has 200 copies of its slice. The sweeper deletes
+// one after the other. A refused deletion doesn't hold up the others.
 func TestStraySlicesAreDeletedOneAtATime(t *testing.T) {
 	const copies = 200
 	s, c, slice := swept(t)
@@ -261,12 +268,14 @@ func TestStraySlicesAreDeletedOneAtATime(t *testing.T) {
 	}
 
 	sweep, err := controller.NewUnmanaged("sweep", controller.Options{
-		Reconciler: s, RateLimiter: controllers.Retries(), MaxConcurrentReconciles: sweptAtOnce, SkipNameValidation: new(true),
+		Reconciler: s, RateLimiter: controllers.Retries(), MaxConcurrentReconciles: sweptAtOnce,
+		SkipNameValidation: new(true),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = sweep.Watch(source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	err = sweep.Watch(source.Func(func(ctx context.Context,
+		q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		s.onService(ctx, q, web, nil)
 		return nil
 	}))
@@ -333,18 +342,21 @@ func TestEventsThatWakeTheSweeper(t *testing.T) {
 		want  map[string]time.Duration
 	}{
 		"a slice that a pass sees": {[2]*discoveryv1.EndpointSlice{nil, slice}, nil},
-		"a copy":                   {[2]*discoveryv1.EndpointSlice{nil, copied}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
-		"a slice becomes a copy":   {[2]*discoveryv1.EndpointSlice{slice, copied}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
-		"a slice is gone":          {[2]*discoveryv1.EndpointSlice{slice, nil}, map[string]time.Duration{name: pace.Calm}},
-		"a foreign slice is gone":  {[2]*discoveryv1.EndpointSlice{foreign, nil}, nil},
-		"a channel comes":          {[2]*corev1.Service{nil, web}, nil},
-		"a channel changes":        {[2]*corev1.Service{web, web}, nil},
-		"a channel leaves":         {[2]*corev1.Service{web, {ObjectMeta: web.ObjectMeta}}, map[string]time.Duration{name: 0}},
-		"a channel is gone":        {[2]*corev1.Service{web, nil}, map[string]time.Duration{name: 0}},
-		"a mux comes":              {[2]*corev1.Service{nil, mux}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
-		"a mux changes":            {[2]*corev1.Service{mux, mux}, nil},
-		"a mux is gone":            {[2]*corev1.Service{mux, nil}, nil},
-		"no mux comes":             {[2]*corev1.Service{nil, {ObjectMeta: mux.ObjectMeta}}, nil},
+		"a copy": {[2]*discoveryv1.EndpointSlice{nil, copied},
+			map[string]time.Duration{"svc-mux/copy": sweepDelay}},
+		"a slice becomes a copy": {[2]*discoveryv1.EndpointSlice{slice, copied},
+			map[string]time.Duration{"svc-mux/copy": sweepDelay}},
+		"a slice is gone":         {[2]*discoveryv1.EndpointSlice{slice, nil}, map[string]time.Duration{name: pace.Calm}},
+		"a foreign slice is gone": {[2]*discoveryv1.EndpointSlice{foreign, nil}, nil},
+		"a channel comes":         {[2]*corev1.Service{nil, web}, nil},
+		"a channel changes":       {[2]*corev1.Service{web, web}, nil},
+		"a channel leaves": {[2]*corev1.Service{web, {ObjectMeta: web.ObjectMeta}},
+			map[string]time.Duration{name: 0}},
+		"a channel is gone": {[2]*corev1.Service{web, nil}, map[string]time.Duration{name: 0}},
+		"a mux comes":       {[2]*corev1.Service{nil, mux}, map[string]time.Duration{"svc-mux/copy": sweepDelay}},
+		"a mux changes":     {[2]*corev1.Service{mux, mux}, nil},
+		"a mux is gone":     {[2]*corev1.Service{mux, nil}, nil},
+		"no mux comes":      {[2]*corev1.Service{nil, {ObjectMeta: mux.ObjectMeta}}, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			q := newRecorder()

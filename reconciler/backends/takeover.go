@@ -18,8 +18,8 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// takeover removes the Endpoints object that the original kept on a mux. Kubernetes mirrors the object into slices of its
-// own. They have the backends until our slices do.
+// takeover removes the Endpoints object that the original kept on a mux. Kubernetes mirrors the object into slices of
+// its own. They have the backends until our slices do.
 //
 //	the original's Endpoints ──▶ wait until our slices are in place ──▶ label it skip-mirror ──▶ delete it
 type takeover struct {
@@ -96,8 +96,8 @@ func OursAmongEndpoints() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{originalLabel: original})
 }
 
-// missing returns why the slices that Kubernetes mirrors from a mux's Endpoints are still needed. It returns "" once our
-// slices have the same backends: then the mirrored slices may go without a gap.
+// missing returns why the slices that Kubernetes mirrors from a mux's Endpoints are still needed. It returns "" once
+// our slices have the same backends: then the mirrored slices may go without a gap.
 //
 //nolint:staticcheck // as above
 func (l *line) missing(ctx context.Context, mux *corev1.Service, endpoints *corev1.Endpoints) (string, error) {

@@ -33,9 +33,9 @@ const (
 // enough is how many passes a takeover may take if it has nothing to wait for.
 const enough = 5
 
-// FuzzTakeover takes any Endpoints beside any Service. Endpoints that aren't the original's are never written. The original's
-// Endpoints stay until our slices have the backends of each port. Then the takeover adds the label skip-mirror to the Endpoints,
-// changes nothing else, and deletes them.
+// FuzzTakeover takes any Endpoints beside any Service. Endpoints that aren't the original's are never written. The
+// original's Endpoints stay until our slices have the backends of each port. Then the takeover adds the label
+// skip-mirror to the Endpoints, changes nothing else, and deletes them.
 func FuzzTakeover(f *testing.F) {
 	const mux = `{"metadata":{"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer","ports":[{"name":"a","port":1},{"name":"b","port":2}]}}`
 	const head = `{"metadata":{"uid":"e","resourceVersion":"7","labels":{"app.kubernetes.io/managed-by":"svc-lb-mux"},"annotations":{"svc-mux.nowake.ai/managed":"true"}}`
@@ -46,12 +46,14 @@ func FuzzTakeover(f *testing.F) {
 	}
 	f.Add([]byte(mux), []byte(head+subsets), "b", ready)
 	f.Add([]byte(mux), []byte(head+`}`), "", ready)
-	f.Add([]byte(mux), []byte(strings.Replace(head, `"labels":{`, `"labels":{"endpointslice.kubernetes.io/skip-mirror":"true",`, 1)+`}`), "a,b", ready)
+	f.Add([]byte(mux), []byte(strings.Replace(head, `"labels":{`,
+		`"labels":{"endpointslice.kubernetes.io/skip-mirror":"true",`, 1)+`}`), "a,b", ready)
 	f.Add([]byte(mux), []byte(strings.Replace(head, `svc-lb-mux"`, `Helm"`, 1)+subsets), "a,b", ready)
 	f.Add([]byte(mux), []byte(strings.Replace(head, `"true"`, `"false"`, 1)+subsets), "a,b", ready)
 	f.Add([]byte(strings.Replace(mux, "LoadBalancer", "ClusterIP", 1)), []byte(head+subsets), "a,b", ready)
 	f.Add([]byte(`{}`), []byte(`{}`), "", uint8(0))
-	f.Add([]byte(strings.ReplaceAll(mux, `"name":"a",`, "")), []byte(head+strings.ReplaceAll(subsets, `"name":"a",`, "")), ",", ready)
+	f.Add([]byte(strings.ReplaceAll(mux, `"name":"a",`, "")), []byte(head+strings.ReplaceAll(subsets, `"name":"a",`, "")),
+		",", ready)
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {
 		f.Fatal(err)
@@ -66,7 +68,9 @@ func FuzzTakeover(f *testing.F) {
 		may, waits := s.mayLetGo(beside, claimed)
 		var want []string
 		if may && !s.labelled() {
-			want = append(want, `patch {"metadata":{"labels":{"endpointslice.kubernetes.io/skip-mirror":"true"},"resourceVersion":`+jsonOf(left.ResourceVersion)+`}}`)
+			want = append(
+				want, `patch {"metadata":{"labels":{"endpointslice.kubernetes.io/skip-mirror":"true"},"resourceVersion":`+
+					jsonOf(left.ResourceVersion)+`}}`)
 		}
 		if may {
 			want = append(want, "delete "+string(left.UID))
@@ -111,7 +115,8 @@ type shelf struct {
 }
 
 //nolint:staticcheck // as above
-func newShelf(t *testing.T, language validation.Language, mux *corev1.Service, left *corev1.Endpoints, claimed []string, beside uint8) *shelf {
+func newShelf(t *testing.T, language validation.Language, mux *corev1.Service, left *corev1.Endpoints, claimed []string,
+	beside uint8) *shelf {
 	t.Helper()
 	key, channel := muxOnShelf(), types.NamespacedName{Namespace: "app", Name: "web"}
 	mux.Namespace, mux.Name, mux.UID = key.Namespace, key.Name, "m"
@@ -126,7 +131,8 @@ func newShelf(t *testing.T, language validation.Language, mux *corev1.Service, l
 	for i, name := range claimed {
 		port := fmt.Sprintf("port-%d", i)
 		source.Ports = append(source.Ports, discoveryv1.EndpointPort{Name: &port, Port: new(int32(8080))})
-		claims = append(claims, plan.Claim{Owner: plan.PortID{Channel: channel, Name: port, Protocol: corev1.ProtocolTCP}, MuxName: name})
+		claims = append(claims,
+			plan.Claim{Owner: plan.PortID{Channel: channel, Name: port, Protocol: corev1.ProtocolTCP}, MuxName: name})
 	}
 	if beside&attaches != 0 {
 		class := language.FormatClass(key)
@@ -136,7 +142,9 @@ func newShelf(t *testing.T, language validation.Language, mux *corev1.Service, l
 		})
 		s.slices = append(s.slices, source)
 	}
-	l := newLine(Options{Language: language, Writer: s, Live: s, LooksAfter: func(types.NamespacedName) bool { return true },
+	l := newLine(Options{Language: language, Writer: s, Live: s, LooksAfter: func(types.NamespacedName) bool {
+		return true
+	},
 		Claims: func(of, on types.NamespacedName) ([]plan.Claim, bool) {
 			if of != channel || on != key {
 				return nil, beside&decides != 0
@@ -168,7 +176,8 @@ func (s *shelf) labelled() bool {
 // mayLetGo returns whether the takeover must remove the Endpoints now, and whether it must remove them now or later.
 func (s *shelf) mayLetGo(beside uint8, claimed string) (may, waits bool) {
 	mux := s.services[0]
-	if !s.mux(mux).IsMux || s.left.Labels["app.kubernetes.io/managed-by"] != "svc-lb-mux" || s.left.Annotations["svc-mux.nowake.ai/managed"] != "true" {
+	if !s.mux(mux).IsMux || s.left.Labels["app.kubernetes.io/managed-by"] != "svc-lb-mux" ||
+		s.left.Annotations["svc-mux.nowake.ai/managed"] != "true" {
 		return false, false
 	}
 	if beside&decides == 0 || beside&attaches != 0 && beside&stands == 0 {
@@ -222,7 +231,8 @@ func (s *shelf) List(_ context.Context, list client.ObjectList, options ...clien
 	o := (&client.ListOptions{}).ApplyOptions(options)
 	by := o.FieldSelector.Requirements()[0]
 	listed := func(object client.Object) bool {
-		return (o.Namespace == "" || o.Namespace == object.GetNamespace()) && slices.Contains(s.indexes[by.Field](object), by.Value)
+		return (o.Namespace == "" || o.Namespace == object.GetNamespace()) &&
+			slices.Contains(s.indexes[by.Field](object), by.Value)
 	}
 	switch list := list.(type) {
 	case *corev1.ServiceList:

@@ -27,8 +27,8 @@ func request(key types.NamespacedName) reconcile.Request {
 	return reconcile.Request{NamespacedName: key}
 }
 
-// Waker wakes the line for channels whose claims have changed: ledger.NewBoard takes its Wake. Before the line starts, it does
-// nothing: the start is a pass over every channel.
+// Waker wakes the line for channels whose claims have changed: ledger.NewBoard takes its Wake. Before the line starts,
+// it does nothing: the start is a pass over every channel.
 type Waker struct{ queue atomic.Pointer[queue] }
 
 // Wake adds channels to the queue.
@@ -49,8 +49,8 @@ func (w *Waker) source() source.Source {
 	})
 }
 
-// onSlice wakes the channel that a slice belongs to. An update wakes the channel of the slice's old labels, too: another
-// writer may have changed them. Slices with our labels that the channel's mux doesn't own wake no channel.
+// onSlice wakes the channel that a slice belongs to. An update wakes the channel of the slice's old labels, too:
+// another writer may have changed them. Slices with our labels that the channel's mux doesn't own wake no channel.
 func (l *line) onSlice() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		slice := object.(*discoveryv1.EndpointSlice)
@@ -74,8 +74,8 @@ func (l *line) onSlice() handler.EventHandler {
 	})
 }
 
-// onService wakes a channel, and all channels of a mux, if something changes that slices depend on. A mux's ports, addresses
-// and annotations change no slice.
+// onService wakes a channel, and all channels of a mux, if something changes that slices depend on. A mux's ports,
+// addresses and annotations change no slice.
 func (l *line) onService(ctx context.Context, q queue, old, now *corev1.Service) {
 	key := client.ObjectKeyFromObject(cmp.Or(now, old))
 	if now == nil {

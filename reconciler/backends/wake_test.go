@@ -18,11 +18,18 @@ func TestSlicesThatWakeTheirChannel(t *testing.T) {
 		change func(s *sweeper, slice *discoveryv1.EndpointSlice)
 		want   bool
 	}{
-		"a carried slice":                        {func(*sweeper, *discoveryv1.EndpointSlice) {}, true},
-		"a carried slice without an owner":       {func(_ *sweeper, s *discoveryv1.EndpointSlice) { s.OwnerReferences = nil }, false},
-		"a carried slice of another namespace":   {func(_ *sweeper, s *discoveryv1.EndpointSlice) { s.Namespace = "attacker" }, false},
-		"a carried slice that names no channel":  {func(l *sweeper, s *discoveryv1.EndpointSlice) { delete(s.Labels, l.keys.ChannelName) }, false},
-		"a carried slice that names a ClusterIP": {func(l *sweeper, s *discoveryv1.EndpointSlice) { s.Labels[l.keys.ChannelName] = "other" }, false},
+		"a carried slice": {func(*sweeper, *discoveryv1.EndpointSlice) {}, true},
+		"a carried slice without an owner": {func(_ *sweeper, s *discoveryv1.EndpointSlice) { s.OwnerReferences = nil },
+			false},
+		"a carried slice of another namespace": {func(_ *sweeper, s *discoveryv1.EndpointSlice) {
+			s.Namespace = "attacker"
+		}, false},
+		"a carried slice that names no channel": {func(l *sweeper, s *discoveryv1.EndpointSlice) {
+			delete(s.Labels, l.keys.ChannelName)
+		}, false},
+		"a carried slice that names a ClusterIP": {func(l *sweeper, s *discoveryv1.EndpointSlice) {
+			s.Labels[l.keys.ChannelName] = "other"
+		}, false},
 		"a source": {func(_ *sweeper, s *discoveryv1.EndpointSlice) {
 			*s = discoveryv1.EndpointSlice{ObjectMeta: objectMeta("app", "web-1")}
 			s.Labels = map[string]string{discoveryv1.LabelServiceName: "web"}
@@ -69,22 +76,29 @@ func TestServicesThatWakeChannels(t *testing.T) {
 		old, now *corev1.Service
 		want     bool
 	}{
-		"a channel comes":            {nil, web, true},
-		"a channel's status changes": {web, edit(web, func(s *corev1.Service) { s.Labels = map[string]string{"a": "b"} }), false},
-		"a channel's ports change":   {web, edit(web, func(s *corev1.Service) { s.Spec.Ports = []corev1.ServicePort{{Name: "a"}} }), true},
-		"a channel changes its mux":  {web, edit(web, func(s *corev1.Service) { s.Spec.LoadBalancerClass = new(*web.Spec.LoadBalancerClass + "2") }), true},
-		"a channel goes":             {web, nil, true},
-		"a Service becomes channel":  {edit(web, func(s *corev1.Service) { s.Spec.LoadBalancerClass = nil }), web, true},
-		"a channel becomes Service":  {web, edit(web, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }), true},
-		"a Service that is nothing":  {nil, &corev1.Service{ObjectMeta: objectMeta("app", "web")}, false},
-		"a mux comes":                {nil, mux, true},
-		"a mux goes":                 {mux, nil, true},
-		"a mux is deleted":           {mux, edit(mux, func(s *corev1.Service) { s.DeletionTimestamp = &timestamp }), true},
-		"a mux gets another family":  {mux, edit(mux, func(s *corev1.Service) { s.Spec.IPFamilies = []corev1.IPFamily{"IPv6"} }), true},
-		"a mux is recreated":         {mux, edit(mux, func(s *corev1.Service) { s.UID = "new" }), true},
-		"a mux is no mux any more":   {mux, edit(mux, func(s *corev1.Service) { s.Annotations = nil }), true},
-		"a mux changes its type":     {mux, edit(mux, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }), true},
-		"a mux's ports change":       {mux, edit(mux, func(s *corev1.Service) { s.Spec.Ports = []corev1.ServicePort{{Name: "a"}} }), false},
+		"a channel comes": {nil, web, true},
+		"a channel's status changes": {web, edit(web, func(s *corev1.Service) { s.Labels = map[string]string{"a": "b"} }),
+			false},
+		"a channel's ports change": {web,
+			edit(web, func(s *corev1.Service) { s.Spec.Ports = []corev1.ServicePort{{Name: "a"}} }), true},
+		"a channel changes its mux": {web,
+			edit(web, func(s *corev1.Service) { s.Spec.LoadBalancerClass = new(*web.Spec.LoadBalancerClass + "2") }), true},
+		"a channel goes":            {web, nil, true},
+		"a Service becomes channel": {edit(web, func(s *corev1.Service) { s.Spec.LoadBalancerClass = nil }), web, true},
+		"a channel becomes Service": {web, edit(web, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }),
+			true},
+		"a Service that is nothing": {nil, &corev1.Service{ObjectMeta: objectMeta("app", "web")}, false},
+		"a mux comes":               {nil, mux, true},
+		"a mux goes":                {mux, nil, true},
+		"a mux is deleted":          {mux, edit(mux, func(s *corev1.Service) { s.DeletionTimestamp = &timestamp }), true},
+		"a mux gets another family": {mux,
+			edit(mux, func(s *corev1.Service) { s.Spec.IPFamilies = []corev1.IPFamily{"IPv6"} }), true},
+		"a mux is recreated":       {mux, edit(mux, func(s *corev1.Service) { s.UID = "new" }), true},
+		"a mux is no mux any more": {mux, edit(mux, func(s *corev1.Service) { s.Annotations = nil }), true},
+		"a mux changes its type": {mux, edit(mux, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }),
+			true},
+		"a mux's ports change": {mux,
+			edit(mux, func(s *corev1.Service) { s.Spec.Ports = []corev1.ServicePort{{Name: "a"}} }), false},
 		"a mux's annotations change": {mux, edit(mux, func(s *corev1.Service) { s.Annotations["note"] = "a" }), false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// carryOut writes one step, unless the correction of a drift must wait. It returns how long to wait for the next pass. After
-// a write it returns patience: the cache may never show the write.
+// carryOut writes one step, unless the correction of a drift must wait. It returns how long to wait for the next pass.
+// After a write it returns patience: the cache may never show the write.
 func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *muxslices.Step) (time.Duration, error) {
 	key := client.ObjectKeyFromObject(step.Slice)
 	var wanted any // deletions are all alike
@@ -56,7 +56,8 @@ func isStale(err error) bool {
 }
 
 func (l *line) write(ctx context.Context, step *muxslices.Step) error {
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: step.Slice.Namespace, Name: step.Slice.Name}}
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: step.Slice.Namespace,
+		Name: step.Slice.Name}}
 	var err error
 	switch step.Op {
 	case muxslices.Create:
@@ -79,9 +80,9 @@ func (l *line) write(ctx context.Context, step *muxslices.Step) error {
 	return nil
 }
 
-// bodyOf returns a merge patch of everything that is ours. The patch has the resource version from the decision: if the cache
-// was stale, the write ends in a conflict and undoes nothing. An update instead of a patch would remove what the cache doesn't
-// keep, and what other writers put on our slices.
+// bodyOf returns a merge patch of everything that is ours. The patch has the resource version from the decision: if the
+// cache was stale, the write ends in a conflict and undoes nothing. An update instead of a patch would remove what the
+// cache doesn't keep, and what other writers put on our slices.
 func bodyOf(step *muxslices.Step) map[string]any {
 	slice := step.Slice
 	return map[string]any{

@@ -1,5 +1,5 @@
-// Package claimants distinguishes Services from other claimants of numbers: listeners of Gateways. The key of such a claimant has a slash in
-// its name, which no Service can have.
+// Package claimants distinguishes Services from other claimants of numbers: listeners of Gateways. The key of such a
+// claimant has a slash in its name, which no Service can have.
 package claimants
 
 import (

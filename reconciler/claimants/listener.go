@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Listener is a listener of a Gateway that this process serves, as the status of its Gateway or ListenerSet shows it. Number is the number that
-// the listener asks for, even if it is refused.
+// Listener is a listener of a Gateway that this process serves, as the status of its Gateway or ListenerSet shows it.
+// Number is the number that the listener asks for, even if it is refused.
 type Listener struct {
 	// Key is the listener's name among claimants.
 	Key     types.NamespacedName

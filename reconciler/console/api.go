@@ -28,7 +28,8 @@ func (h *hub) admission() *view.Admission {
 	status := h.Admission()
 	admission := &view.Admission{Known: status.Known, OnGuard: status.OnGuard, Faults: []view.Fault{}}
 	for _, fault := range status.Faults {
-		admission.Faults = append(admission.Faults, view.Fault{Reason: string(fault.Reason), Object: fault.Object, Message: fault.Message})
+		admission.Faults = append(admission.Faults,
+			view.Fault{Reason: string(fault.Reason), Object: fault.Object, Message: fault.Message})
 	}
 	if !status.NotAfter.IsZero() {
 		end := status.NotAfter.UTC()

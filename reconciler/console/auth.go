@@ -92,7 +92,8 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, from string, off
 	if s.reviews != nil {
 		which = "a token of this cluster (kubectl create token)"
 	}
-	http.Error(w, "this console asks for "+which+": as the password of any user, or as Authorization: Bearer", http.StatusUnauthorized)
+	http.Error(w, "this console asks for "+which+": as the password of any user, or as Authorization: Bearer",
+		http.StatusUnauthorized)
 }
 
 // failurePause delays the answer to a wrong token.

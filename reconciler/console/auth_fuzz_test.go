@@ -47,8 +47,10 @@ func isHere(host string) bool {
 // FuzzHost checks which hosts count as this machine.
 func FuzzHost(f *testing.F) {
 	for _, host := range []string{
-		"localhost", "LOCALHOST:8080", "a.localhost:1", "127.0.0.1:8080", "[::1]:8080", "::1", "[::ffff:127.0.0.1]", "localhost.example.com",
-		"10.0.0.1", "127.1", "[::1%lo]:1", "localhost.", "evil.example.com:80:.localhost", "[localhost]", "", ":8080", "0.0.0.0:8080",
+		"localhost", "LOCALHOST:8080", "a.localhost:1", "127.0.0.1:8080", "[::1]:8080", "::1", "[::ffff:127.0.0.1]",
+		"localhost.example.com",
+		"10.0.0.1", "127.1", "[::1%lo]:1", "localhost.", "evil.example.com:80:.localhost", "[localhost]", "", ":8080",
+		"0.0.0.0:8080",
 	} {
 		f.Add(host)
 	}
@@ -81,7 +83,8 @@ func FuzzToken(f *testing.F) {
 		handler := s.admit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { in = true }))
 		offer := func(authorization string) bool {
 			in, paused = false, 0
-			r, w := &http.Request{RemoteAddr: "192.0.2.1:1", Header: http.Header{"Authorization": {authorization}}}, httptest.NewRecorder()
+			r, w := &http.Request{RemoteAddr: "192.0.2.1:1", Header: http.Header{"Authorization": {authorization}}},
+				httptest.NewRecorder()
 			handler.ServeHTTP(w, r.WithContext(t.Context()))
 			if in != (w.Code == http.StatusOK) || in && paused != 0 || paused != 0 && paused != failurePause {
 				t.Errorf("accepted: %v, status %d after %s", in, w.Code, paused)

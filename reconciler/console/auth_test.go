@@ -22,25 +22,31 @@ func TestAccess(t *testing.T) {
 		status int
 		reason string // reason of the counted refusal
 	}{
-		"no token":                                     {true, "/api/state", host("mux.example.com"), 401, ""},
-		"the page without a token":                     {true, "/", host("mux.example.com"), 401, ""},
-		"a part of the page without a token":           {true, "/main.js", host("mux.example.com"), 401, ""},
-		"any user with the token as password":          {true, "/api/state", basic("admin", "open sesame"), 200, ""},
-		"no user with the token as password":           {true, "/api/state", basic("", "open sesame"), 200, ""},
-		"the token as bearer":                          {true, "/api/state", header("Authorization", "Bearer open sesame"), 200, ""},
-		"the token as bearer, in lower case":           {true, "/api/state", header("Authorization", "bearer open sesame"), 200, ""},
-		"another token":                                {true, "/api/state", header("Authorization", "Bearer open"), 401, "token"},
-		"the token as the user":                        {true, "/api/state", basic("open sesame", ""), 401, "token"},
-		"an empty token":                               {true, "/api/state", header("Authorization", "Bearer "), 401, "token"},
-		"another scheme":                               {true, "/api/state", header("Authorization", "Digest open sesame"), 401, ""},
+		"no token":                            {true, "/api/state", host("mux.example.com"), 401, ""},
+		"the page without a token":            {true, "/", host("mux.example.com"), 401, ""},
+		"a part of the page without a token":  {true, "/main.js", host("mux.example.com"), 401, ""},
+		"any user with the token as password": {true, "/api/state", basic("admin", "open sesame"), 200, ""},
+		"no user with the token as password":  {true, "/api/state", basic("", "open sesame"), 200, ""},
+		"the token as bearer": {true, "/api/state", header("Authorization", "Bearer open sesame"),
+			200, ""},
+		"the token as bearer, in lower case": {true, "/api/state", header("Authorization", "bearer open sesame"),
+			200, ""},
+		"another token": {true, "/api/state", header("Authorization", "Bearer open"), 401,
+			"token"},
+		"the token as the user": {true, "/api/state", basic("open sesame", ""), 401, "token"},
+		"an empty token": {true, "/api/state", header("Authorization", "Bearer "), 401,
+			"token"},
+		"another scheme": {true, "/api/state", header("Authorization", "Digest open sesame"),
+			401, ""},
 		"health without a token":                       {true, "/healthz", host("mux.example.com"), 200, ""},
 		"this machine, if no token is set":             {false, "/api/state", host("localhost:8080"), 200, ""},
 		"this machine by its address":                  {false, "/api/state", host("127.0.0.1:8080"), 200, ""},
 		"this machine by its IPv6 address":             {false, "/api/state", host("[::1]:8080"), 200, ""},
 		"a foreign name that resolves to this machine": {false, "/api/state", host("evil.example.com:8080"), 403, "host"},
 		"a name that begins like this machine's":       {false, "/api/state", host("localhost.example.com"), 403, "host"},
-		"a name that ends like this machine's":         {false, "/api/state", host("evil.example.com:80:.localhost"), 403, "host"},
-		"another address, if no token is set":          {false, "/", host("10.0.0.1:8080"), 403, "host"},
+		"a name that ends like this machine's": {false, "/api/state", host("evil.example.com:80:.localhost"), 403,
+			"host"},
+		"another address, if no token is set": {false, "/", host("10.0.0.1:8080"), 403, "host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t, func(o *Options) {
@@ -74,7 +80,8 @@ func TestWrongTokensAreThrottled(t *testing.T) {
 	if paused != wrongInARow*failurePause {
 		t.Errorf("the answer took %s", paused)
 	}
-	if got := k.ask("GET", "/", basic("", "open sesame"), from("192.0.2.1:1")); got.Code != 429 || got.Header().Get("Retry-After") == "" {
+	if got := k.ask("GET", "/", basic("", "open sesame"), from("192.0.2.1:1")); got.Code != 429 ||
+		got.Header().Get("Retry-After") == "" {
 		t.Errorf("after %d wrong tokens, the right one is accepted: %d", wrongInARow, got.Code)
 	}
 	if got := k.ask("GET", "/", basic("", "open sesame"), from("192.0.2.2:1")); got.Code != 200 {

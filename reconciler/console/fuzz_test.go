@@ -91,7 +91,8 @@ func (p *played) checkDial(t *testing.T, r *http.Request, status int) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
 	scheme, host, _ := strings.Cut(origin, "://")
-	if kind != "application/json" || site != "" && site != "same-origin" || origin != "" && (host != r.Host || scheme == "") {
+	if kind != "application/json" || site != "" && site != "same-origin" || origin != "" &&
+		(host != r.Host || scheme == "") {
 		t.Errorf("%q is dialled for %q of %q from %q (%q)", p.dialled, kind, r.Host, origin, site)
 	}
 	if !slices.Contains(p.destinations(t), p.dialled[0]) {
@@ -130,14 +131,18 @@ func FuzzRequest(f *testing.F) {
 	const to = " HTTP/1.1\r\nHost: localhost:8080\r\n"
 	token := "Authorization: Bearer open sesame\r\n"
 	body := `{"address":"192.0.2.7","port":80}`
-	post := "POST /api/test-tcp" + to + token + "Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n"
+	post := "POST /api/test-tcp" + to + token + "Content-Type: application/json\r\nContent-Length: " +
+		strconv.Itoa(len(body)) + "\r\n"
 	for _, text := range []string{
-		"GET /" + to + "\r\n", "GET /main.js" + to + token + "\r\n", "GET /api/state" + to + token + "\r\n", "GET //x/../healthz" + to + "\r\n",
+		"GET /" + to + "\r\n", "GET /main.js" + to + token + "\r\n", "GET /api/state" + to + token + "\r\n",
+		"GET //x/../healthz" + to + "\r\n",
 		"GET /api/why?service=shop/web" + to + token + "\r\n", "GET /api/stream" + to + token + "Last-Event-ID: 1\r\n\r\n",
-		"GET /index.html" + to + token + "\r\n", "HEAD /api/topology" + to + token + "Range: bytes=0-1\r\n\r\n", "OPTIONS *" + to + "\r\n",
+		"GET /index.html" + to + token + "\r\n", "HEAD /api/topology" + to + token + "Range: bytes=0-1\r\n\r\n",
+		"OPTIONS *" + to + "\r\n",
 		"GET /healthz HTTP/1.0\r\n\r\n", "CONNECT evil.example.com:443 HTTP/1.1\r\nHost: evil.example.com\r\n\r\n",
 		"GET /%5cevil.example.com/.. HTTP/1.1\r\nHost: x\r\nAuthorization: Basic OnNlc2FtZQ==\r\n\r\n",
-		post + "\r\n" + body, post + "Origin: http://localhost:8080\r\n\r\n" + body, post + "Origin: http://evil.example.com\r\n\r\n" + body,
+		post + "\r\n" + body, post + "Origin: http://localhost:8080\r\n\r\n" + body, post +
+			"Origin: http://evil.example.com\r\n\r\n" + body,
 	} {
 		f.Add([]byte(text), true)
 		f.Add([]byte(text), false)

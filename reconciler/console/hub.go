@@ -13,7 +13,8 @@ import (
 const (
 	// settle is how long changes are collected before they are sent.
 	settle = 150 * time.Millisecond
-	// heartbeat is the time between signs of life to listeners. At each sign of life, the hub also looks for changes without a notification.
+	// heartbeat is the time between signs of life to listeners. At each sign of life, the hub also looks for changes
+	// without a notification.
 	heartbeat = 2 * time.Second
 	// maxAge is the age at which a snapshot is made again without a notification, since time passes: a grace period
 	// ends, for example.

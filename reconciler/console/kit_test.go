@@ -44,13 +44,16 @@ func newDesk(t testing.TB) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{language: language, services: map[types.NamespacedName]*corev1.Service{}, changed: func(types.NamespacedName) {}}
+	d := &desk{language: language, services: map[types.NamespacedName]*corev1.Service{},
+		changed: func(types.NamespacedName) {}}
 	d.put(&corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: muxKey.Namespace, Name: muxKey.Name, Annotations: map[string]string{
 			language.Keys().Multiplexer: "true", language.Keys().PortRange: "20000-20009",
 		}},
-		Spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Name: "placeholder", Port: 101, Protocol: "TCP"}}},
-		Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.7"}}}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+			Ports: []corev1.ServicePort{{Name: "placeholder", Port: 101, Protocol: "TCP"}}},
+		Status: corev1.ServiceStatus{
+			LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "192.0.2.7"}}}},
 	})
 	return d
 }
@@ -160,10 +163,12 @@ type kit struct {
 
 func newKit(t testing.TB, edits ...func(*Options)) *kit {
 	t.Helper()
-	k := &kit{desk: newDesk(t), clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, registry: prometheus.NewRegistry()}
+	k := &kit{desk: newDesk(t), clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		registry: prometheus.NewRegistry()}
 	options := Options{
 		Language: k.language, Line: k.desk, Cache: &informertest.FakeInformers{}, Timeline: NewTimeline(k.now),
-		Leading: func() bool { return true }, Metrics: k.registry, Log: logr.Discard(), Now: k.now, Name: "one", Version: "test",
+		Leading: func() bool { return true }, Metrics: k.registry, Log: logr.Discard(), Now: k.now, Name: "one",
+		Version: "test",
 	}
 	for _, edit := range edits {
 		edit(&options)

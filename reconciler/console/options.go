@@ -36,7 +36,8 @@ type Options struct {
 	// Name and Version are the process's.
 	Name, Version string
 	DryRun        bool
-	// Token is the token for access. If it is empty and Review is nil, only requests to a loopback name or address are let in.
+	// Token is the token for access. If it is empty and Review is nil, only requests to a loopback name or address are let
+	// in.
 	Token string
 	// Review asks the API server about tokens. It replaces Token; nil if not used.
 	Review Reviewer

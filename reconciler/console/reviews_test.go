@@ -60,7 +60,8 @@ func TestReviewedTokens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t, withReviews(&api{looks: known, acts: map[string]bool{"actor": true}, broken: tc.broken}))
-			got := k.ask(tc.method, tc.path, tc.as, header("Content-Type", "application/json"), header("Sec-Fetch-Site", "same-origin"))
+			got := k.ask(tc.method, tc.path, tc.as, header("Content-Type", "application/json"),
+				header("Sec-Fetch-Site", "same-origin"))
 			if got.Code != tc.status {
 				t.Errorf("status %d, want %d: %s", got.Code, tc.status, got.Body)
 			}

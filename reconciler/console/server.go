@@ -56,22 +56,26 @@ func New(options Options) *Console {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_console_refused_total", Help: "Requests that the console refused, by reason.",
 		}, []string{"reason"}),
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "svc_lb_mux_console_streams", Help: "Open pages of the console."}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "svc_lb_mux_console_streams", Help: "Open pages of the " +
+			"console."}),
 	}
 	options.Metrics.MustRegister(m.refused, m.streams)
 	if options.Dial == nil {
 		options.Dial = (&net.Dialer{}).DialContext
 	}
 	h := newHub(&options)
-	s := &server{Options: &options, hub: h, throttle: newThrottle(), reviews: newReviews(options.Review, options.Now), metrics: m, pause: pause,
+	s := &server{Options: &options, hub: h, throttle: newThrottle(), reviews: newReviews(options.Review, options.Now),
+		metrics: m, pause: pause,
 		tries: make(chan struct{}, maxConcurrentTries), tryRate: rate.NewLimiter(rate.Every(tryPause), triesInARow)}
 	return &Console{hub: h, server: s, handler: s.routes()}
 }
 
 // Add makes a manager run the console on a listener, with TLS if a certificate is given.
-func (c *Console) Add(m manager.Manager, listener net.Listener, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) error {
+func (c *Console) Add(m manager.Manager, listener net.Listener,
+	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) error {
 	if certificate != nil {
-		listener = tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: []string{"http/1.1"}})
+		listener = tls.NewListener(listener,
+			&tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: []string{"http/1.1"}})
 	}
 	if err := m.Add(c.hub); err != nil {
 		return err

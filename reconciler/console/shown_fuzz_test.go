@@ -19,8 +19,10 @@ import (
 // FuzzWhy asks about any Service: the name of an existing one gets its chain, and other names a hint.
 func FuzzWhy(f *testing.F) {
 	for _, query := range []string{
-		"service=shop/web", "service=svc-mux/mux", "service=shop%2fweb", "service=a/b/c", "service=/a", "service=a/", "service=", "",
-		"service=shop/web&service=x", "Service=a/b", "service=%ff/%00", "service=%3Cscript%3E/%e2%80%ae", ";service=a/b", "service=%zz",
+		"service=shop/web", "service=svc-mux/mux", "service=shop%2fweb", "service=a/b/c", "service=/a", "service=a/",
+		"service=", "",
+		"service=shop/web&service=x", "Service=a/b", "service=%ff/%00", "service=%3Cscript%3E/%e2%80%ae", ";service=a/b",
+		"service=%zz",
 		"service=" + strings.Repeat("a", 300) + "/" + strings.Repeat("b", 213),
 	} {
 		f.Add(query)
@@ -32,7 +34,8 @@ func FuzzWhy(f *testing.F) {
 		w := p.serve(t, r)
 		values, _ := url.ParseQuery(query)
 		namespace, name, _ := strings.Cut(values.Get("service"), "/")
-		if good := namespace != "" && name != "" && len(namespace)+len(name) <= 512; good != (w.Code == http.StatusOK) || !good && w.Code != http.StatusBadRequest {
+		if good := namespace != "" && name != "" && len(namespace)+len(name) <= 512; good != (w.Code == http.StatusOK) ||
+			!good && w.Code != http.StatusBadRequest {
 			t.Fatalf("%q of %q: %d: %s", name, namespace, w.Code, w.Body)
 		}
 		if w.Code == http.StatusOK {
@@ -60,7 +63,8 @@ func checkChain(t *testing.T, text []byte, key types.NamespacedName, kinds map[t
 	if !there {
 		want = "absent"
 	}
-	if named := chain.Namespace == key.Namespace && chain.Name == key.Name; chain.Schema != view.Schema || chain.Kind != want || !named && utf8.ValidString(key.String()) {
+	if named := chain.Namespace == key.Namespace && chain.Name == key.Name; chain.Schema != view.Schema ||
+		chain.Kind != want || !named && utf8.ValidString(key.String()) {
 		t.Errorf("%s is %s, want %s", key, text, want)
 	}
 	broken := slices.ContainsFunc(chain.Links, func(l view.Link) bool { return l.State != "ok" && l.State != "warn" })
@@ -80,11 +84,17 @@ func FuzzShown(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte(`{"metadata":{"name":"<a>\n\ndata: x","namespace":"s","annotations":{"svc-mux.nowake.ai/external-ports":"http:20001,a:0","svc-mux.nowake.ai/hostname":"\u2028"}},
+	f.Add(
+		[]byte(
+			`{"metadata":{"name":"<a>\n\ndata: x","namespace":"s","annotations":{"svc-mux.nowake.ai/external-ports":"http:20001,a:0","svc-mux.nowake.ai/hostname":"\u2028"}},
 		"spec":{"type":"LoadBalancer","loadBalancerClass":"svc-mux.nowake.ai/mux.svc-mux","ports":[{"name":"http","port":80},{"port":70000,"protocol":"x"},{"name":"http","port":-1}]},
 		"status":{"loadBalancer":{"ingress":[{"hostname":"\n"}]},"conditions":[{"type":"\n","status":"True"}]}}`))
-	f.Add([]byte(`{"metadata":{"name":"b","namespace":"s"},"spec":{"type":"LoadBalancer","loadBalancerClass":"svc-mux.nowake.ai/no.such.mux"}}`))
-	f.Add([]byte(`{"metadata":{"name":"b","namespace":"s"},"spec":{"type":"ExternalName","externalName":"x","loadBalancerClass":""}}`))
+	f.Add(
+		[]byte(
+			`{"metadata":{"name":"b","namespace":"s"},"spec":{"type":"LoadBalancer","loadBalancerClass":"svc-mux.nowake.ai/no.such.mux"}}`))
+	f.Add(
+		[]byte(
+			`{"metadata":{"name":"b","namespace":"s"},"spec":{"type":"ExternalName","externalName":"x","loadBalancerClass":""}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		svc := &corev1.Service{}
 		if json.Unmarshal(text, svc) != nil || svc.Namespace == "" || svc.Name == "" || strings.Contains(svc.Namespace, "/") {

@@ -11,7 +11,8 @@ import (
 
 // difference is the difference between two snapshots of a mux.
 type difference struct {
-	// Revision counts all changes that are sent. A page that reads /api/state tells by the revision which changes that state has already.
+	// Revision counts all changes that are sent. A page that reads /api/state tells by the revision which changes that
+	// state has already.
 	Revision uint64 `json:"revision"`
 	// Mux is the mux without its channels.
 	Mux json.RawMessage `json:"mux"`
@@ -68,6 +69,7 @@ func (s *snapshot) withChannels() json.RawMessage {
 }
 
 func goneOf(key types.NamespacedName, revision uint64) []byte {
-	text, _ := json.Marshal(map[string]any{"revision": revision, "mux": key.String()}) // a string and a number always marshal
+	// a string and a number always marshal
+	text, _ := json.Marshal(map[string]any{"revision": revision, "mux": key.String()})
 	return text
 }

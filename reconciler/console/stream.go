@@ -107,7 +107,8 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request) {
 	l, first := s.hub.addListener()
 	if l == nil {
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, fmt.Sprintf("%d pages are open already, the maximum: close one", maxListeners), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d pages are open already, the maximum: close one", maxListeners),
+			http.StatusServiceUnavailable)
 		return
 	}
 	s.metrics.streams.Inc()

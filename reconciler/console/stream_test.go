@@ -210,7 +210,8 @@ func TestStateListsMuxesAndChannels(t *testing.T) {
 		Leader bool
 	}
 	decode(t, got.Body.String(), &state)
-	if state.Schema != "svc-lb-mux/console/v1" || !state.Leader || len(state.Muxes) != 1 || len(state.Muxes[0].Channels) != 2 {
+	if state.Schema != "svc-lb-mux/console/v1" || !state.Leader || len(state.Muxes) != 1 ||
+		len(state.Muxes[0].Channels) != 2 {
 		t.Errorf("%s", got.Body)
 	}
 	if strings.Contains(got.Body.String(), "<script>") {
@@ -243,7 +244,8 @@ func TestReadErrorIsShown(t *testing.T) {
 	k := newKit(t)
 	k.broken = true
 	for _, path := range []string{"/api/state", "/api/topology", "/api/stream", "/api/why?service=shop/web"} {
-		if got := k.ask("GET", path); got.Code != http.StatusInternalServerError || strings.Contains(got.Body.String(), "broken") {
+		if got := k.ask("GET", path); got.Code != http.StatusInternalServerError ||
+			strings.Contains(got.Body.String(), "broken") {
 			t.Errorf("%s: %d %s", path, got.Code, got.Body)
 		}
 	}

@@ -18,8 +18,8 @@ const (
 	// dialTimeout limits one connection attempt, and maxConcurrentTries the number of concurrent ones.
 	dialTimeout        = 3 * time.Second
 	maxConcurrentTries = 4
-	// triesInARow connections can be tried at once, then one in tryPause, by all readers together: tenants choose the backends, so faster tries
-	// would let a reader scan the cluster's network with the reconciler's rights.
+	// triesInARow connections can be tried at once, then one in tryPause, by all readers together: tenants choose the
+	// backends, so faster tries would let a reader scan the cluster's network with the reconciler's rights.
 	triesInARow = 10
 	tryPause    = 2 * time.Second
 )

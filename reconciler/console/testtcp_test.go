@@ -20,25 +20,34 @@ func TestAllowedConnectionTests(t *testing.T) {
 		status  int
 		dialled string
 	}{
-		"a mux's address and port":               {true, `{"address":"192.0.2.7","port":80}`, nothing, 200, "192.0.2.7:80"},
-		"a backend":                              {true, `{"address":"10.0.0.1","port":8080}`, nothing, 200, "10.0.0.1:8080"},
-		"from the console's page":                {true, `{"address":"10.0.0.1","port":8080}`, header("Origin", "http://localhost:8080"), 200, "10.0.0.1:8080"},
-		"actions are off":                        {false, `{"address":"192.0.2.7","port":80}`, nothing, 403, ""},
-		"another port of the mux's address":      {true, `{"address":"192.0.2.7","port":22}`, nothing, 403, ""},
-		"another port of a backend":              {true, `{"address":"10.0.0.1","port":80}`, nothing, 403, ""},
-		"another address":                        {true, `{"address":"169.254.169.254","port":80}`, nothing, 403, ""},
-		"a name that may resolve to an address":  {true, `{"address":"192.0.2.7.example.com","port":80}`, nothing, 403, ""},
-		"a page of another site":                 {true, `{"address":"192.0.2.7","port":80}`, header("Sec-Fetch-Site", "cross-site"), 403, ""},
-		"a page of the same site":                {true, `{"address":"192.0.2.7","port":80}`, header("Sec-Fetch-Site", "same-site"), 403, ""},
-		"another origin":                         {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "http://evil.example.com"), 403, ""},
-		"an origin without a scheme":             {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "//localhost:8080"), 403, ""},
-		"an origin of another kind":              {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "file://localhost:8080"), 403, ""},
-		"an origin that is an address of a page": {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "http://localhost:8080/x"), 403, ""},
-		"an opaque origin":                       {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "null"), 403, ""},
-		"a form":                                 {true, `{"address":"192.0.2.7","port":80}`, header("Content-Type", "text/plain"), 415, ""},
-		"an unknown field":                       {true, `{"address":"192.0.2.7","port":80,"proxy":"x"}`, nothing, 400, ""},
-		"a body that isn't an object":            {true, `[]`, nothing, 400, ""},
-		"a too long body":                        {true, `{"address":"` + strings.Repeat("1", 2000) + `"}`, nothing, 400, ""},
+		"a mux's address and port": {true, `{"address":"192.0.2.7","port":80}`, nothing, 200, "192.0.2.7:80"},
+		"a backend":                {true, `{"address":"10.0.0.1","port":8080}`, nothing, 200, "10.0.0.1:8080"},
+		"from the console's page": {true, `{"address":"10.0.0.1","port":8080}`,
+			header("Origin", "http://localhost:8080"), 200, "10.0.0.1:8080"},
+		"actions are off":                       {false, `{"address":"192.0.2.7","port":80}`, nothing, 403, ""},
+		"another port of the mux's address":     {true, `{"address":"192.0.2.7","port":22}`, nothing, 403, ""},
+		"another port of a backend":             {true, `{"address":"10.0.0.1","port":80}`, nothing, 403, ""},
+		"another address":                       {true, `{"address":"169.254.169.254","port":80}`, nothing, 403, ""},
+		"a name that may resolve to an address": {true, `{"address":"192.0.2.7.example.com","port":80}`, nothing, 403, ""},
+		"a page of another site": {true, `{"address":"192.0.2.7","port":80}`,
+			header("Sec-Fetch-Site", "cross-site"), 403, ""},
+		"a page of the same site": {true, `{"address":"192.0.2.7","port":80}`,
+			header("Sec-Fetch-Site", "same-site"), 403, ""},
+		"another origin": {true, `{"address":"192.0.2.7","port":80}`,
+			header("Origin", "http://evil.example.com"), 403, ""},
+		"an origin without a scheme": {true, `{"address":"192.0.2.7","port":80}`,
+			header("Origin", "//localhost:8080"), 403, ""},
+		"an origin of another kind": {true, `{"address":"192.0.2.7","port":80}`,
+			header("Origin", "file://localhost:8080"), 403, ""},
+		"an origin that is an address of a page": {true, `{"address":"192.0.2.7","port":80}`,
+			header("Origin", "http://localhost:8080/x"), 403, ""},
+		"an opaque origin": {true, `{"address":"192.0.2.7","port":80}`, header("Origin", "null"), 403,
+			""},
+		"a form": {true, `{"address":"192.0.2.7","port":80}`,
+			header("Content-Type", "text/plain"), 415, ""},
+		"an unknown field":            {true, `{"address":"192.0.2.7","port":80,"proxy":"x"}`, nothing, 400, ""},
+		"a body that isn't an object": {true, `[]`, nothing, 400, ""},
+		"a too long body":             {true, `{"address":"` + strings.Repeat("1", 2000) + `"}`, nothing, 400, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dialled := ""
@@ -66,12 +75,13 @@ func TestAllowedConnectionTests(t *testing.T) {
 	}
 }
 
-// TestConnectionTestsAreLimited asks for many connections, one after the other: the console must not serve as a fast scanner of what tenants name
-// as their backends.
+// TestConnectionTestsAreLimited asks for many connections, one after the other: the console must not serve as a fast
+// scanner of what tenants name as their backends.
 func TestConnectionTestsAreLimited(t *testing.T) {
 	p := newPlayed(t)
 	try := func() *httptest.ResponseRecorder {
-		r := httptest.NewRequest("POST", "http://localhost:8080/api/test-tcp", strings.NewReader(`{"address":"10.0.0.1","port":8080}`))
+		r := httptest.NewRequest("POST", "http://localhost:8080/api/test-tcp",
+			strings.NewReader(`{"address":"10.0.0.1","port":8080}`))
 		header("Content-Type", "application/json")(r)
 		w := httptest.NewRecorder()
 		p.handler.ServeHTTP(w, r)

@@ -46,8 +46,9 @@ func (t *throttle) failed(from string, now time.Time) {
 	limiter.AllowN(now, 1)
 }
 
-// evictOne drops the sender that is closest to the end of its wait. So a sender with thousands of addresses may offer some wrong tokens from each.
-// The alternative, to refuse all unknown senders, would let such a sender lock everyone out.
+// evictOne drops the sender that is closest to the end of its wait. So a sender with thousands of addresses may offer
+// some wrong tokens from each. The alternative, to refuse all unknown senders, would let such a sender lock everyone
+// out.
 func (t *throttle) evictOne(now time.Time) {
 	var best string
 	most := math.Inf(-1)

@@ -42,7 +42,8 @@ func TestTimeline(t *testing.T) {
 	metrics.Decided(publish("adds 80/TCP"), 0) // this plan isn't applied
 	metrics.Applied(muxKey, 0)
 	metrics.Decided(publish("adds 80/TCP"), 0) // the same plan is applied now
-	events.Event(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}, corev1.EventTypeWarning, "MuxNotFound", "there is none")
+	events.Event(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}, corev1.EventTypeWarning,
+		"MuxNotFound", "there is none")
 
 	step := []view.Step{{Verb: "publish on", Object: "svc-mux/mux", Why: []string{"adds 80/TCP"}}}
 	want := []Entry{

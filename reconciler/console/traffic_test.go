@@ -19,15 +19,18 @@ import (
 func TestTrafficIsTheSumOfAllGateways(t *testing.T) {
 	port := func(address string, number uint16, bytes uint64) lease.PortTraffic {
 		return lease.PortTraffic{Address: netip.MustParseAddr(address), Protocol: "TCP", First: number, Last: number,
-			Total: lease.Amounts{Connections: 1, Packets: 2, Bytes: bytes * 100}, Lately: lease.Amounts{Connections: 10, Packets: 20, Bytes: bytes}}
+			Total:  lease.Amounts{Connections: 1, Packets: 2, Bytes: bytes * 100},
+			Lately: lease.Amounts{Connections: 10, Packets: 20, Bytes: bytes}}
 	}
 	reads := 0
 	k := newKit(t, func(o *Options) {
 		o.Gateways = func(context.Context) ([]lease.Gateway, error) {
 			reads++
 			return []lease.Gateway{
-				{Name: "a", Traffic: &lease.Traffic{Over: 10 * time.Second, Ports: []lease.PortTraffic{port("192.0.2.7", 80, 1000), port("192.0.2.9", 80, 7)}}},
-				{Name: "b", Traffic: &lease.Traffic{Over: 5 * time.Second, Ports: []lease.PortTraffic{port("192.0.2.7", 101, 5000), port("192.0.2.7", 80, 500)}}},
+				{Name: "a", Traffic: &lease.Traffic{Over: 10 * time.Second,
+					Ports: []lease.PortTraffic{port("192.0.2.7", 80, 1000), port("192.0.2.9", 80, 7)}}},
+				{Name: "b", Traffic: &lease.Traffic{Over: 5 * time.Second,
+					Ports: []lease.PortTraffic{port("192.0.2.7", 101, 5000), port("192.0.2.7", 80, 500)}}},
 				{Name: "c"},
 			}, nil
 		}
@@ -41,9 +44,11 @@ func TestTrafficIsTheSumOfAllGateways(t *testing.T) {
 		}
 		want := view.Traffic{Schema: view.Schema, Ports: []view.PortTraffic{
 			{Mux: "svc-mux/mux", Number: 101, Protocol: "TCP",
-				Total: view.Amounts{Connections: 1, Packets: 2, Bytes: 500_000}, PerSecond: view.Rates{Connections: 2, Packets: 4, Bytes: 1000}},
+				Total:     view.Amounts{Connections: 1, Packets: 2, Bytes: 500_000},
+				PerSecond: view.Rates{Connections: 2, Packets: 4, Bytes: 1000}},
 			{Mux: "svc-mux/mux", Number: 80, Protocol: "TCP", Channel: "shop/web", Port: "http",
-				Total: view.Amounts{Connections: 2, Packets: 4, Bytes: 150_000}, PerSecond: view.Rates{Connections: 3, Packets: 6, Bytes: 200}},
+				Total:     view.Amounts{Connections: 2, Packets: 4, Bytes: 150_000},
+				PerSecond: view.Rates{Connections: 3, Packets: 6, Bytes: 200}},
 		}}
 		if diff := cmp.Diff(want, answer); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

@@ -34,14 +34,17 @@ func Add(m manager.Manager, name string, options controller.Options, sources ...
 	return nil
 }
 
-// Retries returns the pauses of a request that fails again and again: at most 30 s. The default maximum of 17 minutes would let users wait too long
-// without a word. There is no limit over all requests: one bad object must not slow down the others.
+// Retries returns the pauses of a request that fails again and again: at most 30 s. The default maximum of 17 minutes
+// would let users wait too long without a word. There is no limit over all requests: one bad object must not slow down
+// the others.
 func Retries() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 30*time.Second)
 }
 
-// OnChange calls changed for each event of an object. old is nil for a new object; now is nil for an object that is gone.
-func OnChange[T client.Object](changed func(ctx context.Context, q Queue, old, now T)) handler.TypedEventHandler[T, reconcile.Request] {
+// OnChange calls changed for each event of an object. old is nil for a new object; now is nil for an object that is
+// gone.
+func OnChange[T client.Object](changed func(ctx context.Context, q Queue, old, now T)) handler.TypedEventHandler[T,
+	reconcile.Request] {
 	var none T
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q Queue) { changed(ctx, q, none, e.Object) },

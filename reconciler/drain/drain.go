@@ -97,8 +97,8 @@ func (d *drainer) untilQuiet(ctx context.Context) error {
 			last = fmt.Errorf("what failed last: %w", err)
 		}
 		if moves > maxMoves {
-			return errors.Join(fmt.Errorf("after %d passes there is still something to remove: somebody puts it back; stop what does "+
-				"that (another reconciler, the Python original), and drain again", moves), last)
+			return errors.Join(fmt.Errorf("after %d passes there is still something to remove: somebody puts it back; stop "+
+				"what does that (another reconciler, the Python original), and drain again", moves), last)
 		}
 		if err != nil && time.Now().After(until) {
 			return fmt.Errorf("given up after %s without progress, so fix this and drain again: %w", d.Patience, err)
@@ -177,7 +177,8 @@ func (d *drainer) report() {
 			fmt.Fprintf(d.Report, "mux %s: left as it is: %s: %s\n", name, t.freeze.Reason, t.freeze.Message)
 			continue
 		}
-		fmt.Fprintf(d.Report, "mux %s: cleaned %d channel(s), removed %d port(s) and %d slice(s); its ledger keeps %d number(s)\n",
+		fmt.Fprintf(d.Report, "mux %s: cleaned %d channel(s), removed %d port(s) and %d slice(s); its ledger keeps %d "+
+			"number(s)\n",
 			name, t.channels, t.ports, t.slices, t.held)
 	}
 	if d.strays > 0 {

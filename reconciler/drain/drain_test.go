@@ -22,7 +22,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// strays is a fake API server with Services that were channels before. told is true for a Service that still has our condition.
+// strays is a fake API server with Services that were channels before. told is true for a Service that still has our
+// condition.
 type strays struct {
 	client.Client
 	keys   validation.Keys
@@ -38,7 +39,8 @@ func (s *strays) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 		return nil
 	}
 	for name, told := range s.told {
-		svc := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, UID: types.UID(name), ResourceVersion: s.version()}}
+		svc := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, UID: types.UID(name),
+			ResourceVersion: s.version()}}
 		if told {
 			svc.Status.Conditions = []metav1.Condition{{Type: s.keys.Accepted, Status: "True"}}
 		}
@@ -57,7 +59,8 @@ type statuses struct {
 	*strays
 }
 
-func (s statuses) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+func (s statuses) Patch(_ context.Context, obj client.Object, _ client.Patch,
+	_ ...client.SubResourcePatchOption) error {
 	name := obj.GetName()
 	if name == s.refused {
 		return apierrors.NewForbidden(corev1.Resource("services"), name, errors.New("a policy says no"))
@@ -81,10 +84,12 @@ func TestAStrayThatCantBeWritten(t *testing.T) {
 		refused, restored string
 		says, not         []string
 	}{
-		"all can be written":              {says: []string{""}},
-		"one is refused":                  {refused: "a", says: []string{"given up after 20s", "status of app/a", "a policy says no"}, not: []string{blame}},
-		"one is restored":                 {restored: "b", says: []string{blame}, not: []string{"failed"}},
-		"one is refused, one is restored": {refused: "a", restored: "b", says: []string{blame, "what failed last: ", "status of app/a", "a policy says no"}},
+		"all can be written": {says: []string{""}},
+		"one is refused": {refused: "a",
+			says: []string{"given up after 20s", "status of app/a", "a policy says no"}, not: []string{blame}},
+		"one is restored": {restored: "b", says: []string{blame}, not: []string{"failed"}},
+		"one is refused, one is restored": {refused: "a", restored: "b",
+			says: []string{blame, "what failed last: ", "status of app/a", "a policy says no"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -96,7 +101,8 @@ func TestAStrayThatCantBeWritten(t *testing.T) {
 				s.keys = language.Keys()
 				began := time.Now()
 				err = drain.Run(t.Context(), drain.Options{
-					Line:     mux.New(mux.Options{Language: language, Cache: s, Live: s, Writer: s, Metrics: unmetered{}, Now: time.Now}),
+					Line: mux.New(mux.Options{Language: language, Cache: s, Live: s, Writer: s, Metrics: unmetered{},
+						Now: time.Now}),
 					Carried:  backends.Drained{Keys: s.keys, Cache: s, Live: s, Writer: s},
 					Patience: patience, Pause: time.Second, Report: io.Discard,
 				})

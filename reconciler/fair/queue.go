@@ -14,11 +14,15 @@ import (
 // NewQueue returns a function for controller.Options.NewQueue. Its queue hands out at most share requests of one
 // namespace at a time. The controller needs several times as many workers: with n times share, n namespaces can use up
 // their share before another one waits. Idle workers cost nothing.
-func NewQueue(share int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+func NewQueue(share int) func(string,
+	workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return func(controller string,
+		limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		return &queue{
-			PriorityQueue: priorityqueue.New(controller, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }),
-			share:         share, namespaces: map[string]*namespace{},
+			PriorityQueue: priorityqueue.New(controller, func(o *priorityqueue.Opts[reconcile.Request]) {
+				o.RateLimiter = limiter
+			}),
+			share: share, namespaces: map[string]*namespace{},
 		}
 	}
 }

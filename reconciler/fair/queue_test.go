@@ -37,7 +37,8 @@ type workers struct {
 	release map[string]chan struct{} // channels by namespace
 }
 
-func start(t *testing.T, q workqueue.TypedRateLimitingInterface[reconcile.Request], count int, held ...string) *workers {
+func start(t *testing.T, q workqueue.TypedRateLimitingInterface[reconcile.Request], count int,
+	held ...string) *workers {
 	t.Helper()
 	w := &workers{began: make(chan reconcile.Request, 1000), release: map[string]chan struct{}{}}
 	for _, namespace := range held {

@@ -23,7 +23,8 @@ func TestNoSettingMakesALongPrediction(t *testing.T) {
 	q := question{Mux: before, Channels: map[string]channelText{"app/web": {Ports: "http:80"}}}
 	live := q.portsFor(t)
 	mux := before.observed(t, live)
-	outlook := forecast.Survey(plan.World{Keys: english(t).Keys(), Key: muxKey, Mux: mux, Channels: channelsOf(t, q.Channels)})
+	outlook := forecast.Survey(plan.World{Keys: english(t).Keys(), Key: muxKey, Mux: mux,
+		Channels: channelsOf(t, q.Channels)})
 	changed := after.observed(t, live)
 	if len(changed.Problems) > 0 {
 		t.Fatal(changed.Problems)
@@ -33,7 +34,8 @@ func TestNoSettingMakesALongPrediction(t *testing.T) {
 		t.Fatalf("predicted %+v", told)
 	}
 	for _, prediction := range told {
-		if len(prediction.Message) > 1<<10 || !strings.Contains(prediction.Message, " more") && prediction.Reason == forecast.ChannelsDetached {
+		if len(prediction.Message) > 1<<10 || !strings.Contains(prediction.Message, " more") &&
+			prediction.Reason == forecast.ChannelsDetached {
 			t.Errorf("%d bytes: %.200s...", len(prediction.Message), prediction.Message)
 		}
 	}

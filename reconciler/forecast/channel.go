@@ -10,8 +10,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Channel predicts the result for a new or changed channel of this mux. before is nil if the Service was no channel of this mux. Channel predicts
-// only what the change itself causes. With hide, the messages name no channels of other namespaces, and no other namespaces that may attach.
+// Channel predicts the result for a new or changed channel of this mux. before is nil if the Service was no channel of
+// this mux. Channel predicts only what the change itself causes. With hide, the messages name no channels of other
+// namespaces, and no other namespaces that may attach.
 func (o *Outlook) Channel(before *plan.ObservedChannel, after plan.ObservedChannel, hide bool) []Prediction {
 	if before != nil && before.Mux != after.Mux {
 		before = nil
@@ -34,7 +35,8 @@ func (o *Outlook) Channel(before *plan.ObservedChannel, after plan.ObservedChann
 }
 
 func sameRequests(a, b *plan.ObservedChannel) bool {
-	return len(a.Problems) == 0 && a.Disabled == b.Disabled && a.SourceRanges == b.SourceRanges && a.SourceRangeCount == b.SourceRangeCount &&
+	return len(a.Problems) == 0 && a.Disabled == b.Disabled && a.SourceRanges == b.SourceRanges &&
+		a.SourceRangeCount == b.SourceRangeCount &&
 		slices.Equal(a.Ports, b.Ports) &&
 		slices.Equal(a.Hostnames, b.Hostnames) && slices.Equal(a.Direct, b.Direct)
 }
@@ -45,8 +47,8 @@ type outcome struct {
 	of plan.Judgement
 }
 
-// try decides about the channel after all others. Claims that the channel was about to get don't count: the decision gives them again if the
-// channel still asks for them.
+// try decides about the channel after all others. Claims that the channel was about to get don't count: the decision
+// gives them again if the channel still asks for them.
 func (o *Outlook) try(c *plan.ObservedChannel) outcome {
 	claims := slices.Clip(o.onMux)
 	for i := range o.coming {
@@ -87,7 +89,8 @@ func (o *Outlook) refusal(before, after *plan.ObservedChannel, now *outcome, hid
 	case o.mayHold(before, now):
 		predicted.Effect = textUnlessHeld()
 	}
-	predicted.Proven = !o.mayHold(before, now) && !o.asksNothingNew(before, after, &was, now) && o.isProvenByPorts(after, now)
+	predicted.Proven = !o.mayHold(before, now) && !o.asksNothingNew(before, after, &was, now) &&
+		o.isProvenByPorts(after, now)
 	if hide && now.Reason == plan.NamespaceNotAllowed {
 		predicted.Message = textHiddenNamespaces(after.Mux, after.Key.Namespace)
 	}
@@ -103,8 +106,8 @@ func (o *Outlook) refusal(before, after *plan.ObservedChannel, now *outcome, hid
 	return []Prediction{predicted}
 }
 
-// refusedField returns the field with the refused request, and the name of the port that makes the request; without such a port the name is
-// empty.
+// refusedField returns the field with the refused request, and the name of the port that makes the request; without
+// such a port the name is empty.
 func (o *Outlook) refusedField(c *plan.ObservedChannel, no *plan.RefusedPorts) (part, name string) {
 	external := "metadata.annotations[" + o.world.Keys.ExternalPorts + "]"
 	for i := range c.Ports {
@@ -115,7 +118,8 @@ func (o *Outlook) refusedField(c *plan.ObservedChannel, no *plan.RefusedPorts) (
 		if no.Slot.Number == 0 && port.Request.IsRange() {
 			return external, port.Name
 		}
-		if run := port.Request.Run(); no.Slot.Number < max(run.First, 1) || no.Slot.Number > run.Last || port.Protocol != no.Slot.Protocol {
+		if run := port.Request.Run(); no.Slot.Number < max(run.First, 1) || no.Slot.Number > run.Last ||
+			port.Protocol != no.Slot.Protocol {
 			continue
 		}
 		if port.Request.Kind == validation.Number {
@@ -141,8 +145,9 @@ func (o *Outlook) warnOfScarcity(c *plan.ObservedChannel, now *outcome) []Predic
 	return predicted
 }
 
-// forbiddenNames predicts which names the change gives to external-dns although the mux doesn't allow them. This doesn't depend on ports:
-// external-dns publishes them for the address that the channel has, or for the target that it names.
+// forbiddenNames predicts which names the change gives to external-dns although the mux doesn't allow them. This
+// doesn't depend on ports: external-dns publishes them for the address that the channel has, or for the target that it
+// names.
 func (o *Outlook) forbiddenNames(before, after *plan.ObservedChannel) []Prediction {
 	if o.world.Mux == nil || len(o.world.Mux.Problems) > 0 {
 		return nil
@@ -162,8 +167,8 @@ func (o *Outlook) forbiddenNames(before, after *plan.ObservedChannel) []Predicti
 	return predicted
 }
 
-// warnOfHostnames warns of DNS names that the mux won't gather. Names that another namespace may hold aren't predicted: only the ledger
-// records the holders.
+// warnOfHostnames warns of DNS names that the mux won't gather. Names that another namespace may hold aren't predicted:
+// only the ledger records the holders.
 func (o *Outlook) warnOfHostnames(before *plan.ObservedChannel, now *outcome) []Prediction {
 	var was []plan.Remark
 	if before != nil {
@@ -171,7 +176,8 @@ func (o *Outlook) warnOfHostnames(before *plan.ObservedChannel, now *outcome) []
 	}
 	var predicted []Prediction
 	for _, remark := range now.Remarks {
-		if remark.Reason == plan.HostnameNotAllowed && remark.Key == "" && len(predicted) < plan.MaxRemarks && !slices.Contains(was, remark) {
+		if remark.Reason == plan.HostnameNotAllowed && remark.Key == "" && len(predicted) < plan.MaxRemarks &&
+			!slices.Contains(was, remark) {
 			predicted = append(predicted, Prediction{Problem: validation.Problem{
 				Reason: remark.Reason, Field: "metadata.annotations[" + o.world.Keys.ChannelHostname + "]", Message: remark.Message,
 			}})

@@ -1,4 +1,5 @@
-// Package forecast predicts what the reconciler will decide about a change that isn't made yet. The webhook prints the predictions as warnings.
+// Package forecast predicts what the reconciler will decide about a change that isn't made yet. The webhook prints the
+// predictions as warnings.
 package forecast
 
 import (
@@ -11,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// A Prediction is the result of a change that isn't made yet. It is made from Services alone, which may be out of date. Neither the ledger nor
-// our slices are known.
+// A Prediction is the result of a change that isn't made yet. It is made from Services alone, which may be out of date.
+// Neither the ledger nor our slices are known.
 //
 //	Survey(world) ──▶ Outlook   the holders of a mux's numbers, rebuilt as if the ledger were lost
 //	  .Channel                  a channel is created, or asks for something else
@@ -33,7 +34,8 @@ type Prediction struct {
 // Outlook is a mux as its Services show it.
 type Outlook struct {
 	world plan.World
-	// onMux are claims whose ports are on the mux. coming are claims whose ports aren't there yet, such as those that newcomers are about to get.
+	// onMux are claims whose ports are on the mux. coming are claims whose ports aren't there yet, such as those that
+	// newcomers are about to get.
 	onMux, coming []plan.Claim
 }
 

@@ -10,8 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// These are the messages of predictions; those of conditions are in package plan. Kubernetes shows 256 characters of a warning, so the important
-// part comes first, and lists are short.
+// These are the messages of predictions; those of conditions are in package plan. Kubernetes shows 256 characters of a
+// warning, so the important part comes first, and lists are short.
 
 // The message of a refusal begins with one of these effects.
 
@@ -28,7 +28,8 @@ func textHiddenHolder(port string, slot plan.Slot) string {
 }
 
 func textHiddenNamespaces(mux types.NamespacedName, namespace string) string {
-	return fmt.Sprintf("namespace %s may not attach to the mux %s: ask the mux's owner, or use another mux", namespace, mux)
+	return fmt.Sprintf("namespace %s may not attach to the mux %s: ask the mux's owner, or use another mux", namespace,
+		mux)
 }
 
 func textNearlyFull(mux *plan.ObservedMux, left int) string {
@@ -36,13 +37,14 @@ func textNearlyFull(mux *plan.ObservedMux, left int) string {
 	if mux.Cap.Reason != "" {
 		which = mux.Provider.Name
 	}
-	return fmt.Sprintf("after this the mux %s has room for %s (of %d, %s): make another mux in time, or have the limit raised",
+	return fmt.Sprintf("after this the mux %s has room for %s (of %d, %s): make another mux in time, or have the limit "+
+		"raised",
 		mux.Key, plan.Counted(left, "port"), mux.Cap.Ports, which)
 }
 
 func textQuotaNearlyFull(mux *plan.ObservedMux, namespace string, left int) string {
-	return fmt.Sprintf("after this namespace %s may have %s more on the mux %s (of %d): free some in time, or have the limit "+
-		"raised", namespace, plan.Counted(left, "port"), mux.Key, mux.CapPerNamespace)
+	return fmt.Sprintf("after this namespace %s may have %s more on the mux %s (of %d): free some in time, or have the "+
+		"limit raised", namespace, plan.Counted(left, "port"), mux.Key, mux.CapPerNamespace)
 }
 
 func textNearlyUsedUp(mux *plan.ObservedMux, protocol corev1.Protocol, left int) string {
@@ -51,13 +53,13 @@ func textNearlyUsedUp(mux *plan.ObservedMux, protocol corev1.Protocol, left int)
 }
 
 func textMuxGone(mux types.NamespacedName, channels string) string {
-	return fmt.Sprintf("with the mux %s, %s will lose address and ports; a mux made again by that name gives them the same "+
-		"numbers", mux, channels)
+	return fmt.Sprintf("with the mux %s, %s will lose address and ports; a mux made again by that name gives them the "+
+		"same numbers", mux, channels)
 }
 
 func textMuxDropped(mux types.NamespacedName, channels string) string {
-	return fmt.Sprintf("%s is no mux from now on, and %s will lose address and ports; make it a mux again, and they get the "+
-		"same numbers", mux, channels)
+	return fmt.Sprintf("%s is no mux from now on, and %s will lose address and ports; make it a mux again, and they get "+
+		"the same numbers", mux, channels)
 }
 
 func textPortsDropped(ports int, channels string) string {
@@ -66,7 +68,8 @@ func textPortsDropped(ports int, channels string) string {
 }
 
 func textPortsDroppedPaused(ports int, channels, key string) string {
-	return fmt.Sprintf("takes %s of %s off the mux, and nobody puts them back while %s is set", plan.Counted(ports, "port"), channels, key)
+	return fmt.Sprintf("takes %s of %s off the mux, and nobody puts them back while %s is set",
+		plan.Counted(ports, "port"), channels, key)
 }
 
 func textDetached(mux *plan.ObservedMux, channels string) string {

@@ -10,8 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Deleted predicts the effect of the mux's deletion on its channels. With hide, channels in other namespaces than the mux's are counted and not
-// named. Dropped and Mux do the same.
+// Deleted predicts the effect of the mux's deletion on its channels. With hide, channels in other namespaces than the
+// mux's are counted and not named. Dropped and Mux do the same.
 func (o *Outlook) Deleted(hide bool) []Prediction {
 	return o.predictGone("metadata.name", hide, textMuxGone)
 }
@@ -29,7 +29,8 @@ func (o *Outlook) predictGone(part string, hide bool, text func(types.Namespaced
 	return predict(MuxInUse, part, text(o.world.Key, o.named(carried, hide)))
 }
 
-// Mux predicts the effect of a change of the mux on its channels. It predicts only effects that the change itself causes.
+// Mux predicts the effect of a change of the mux on its channels. It predicts only effects that the change itself
+// causes.
 func (o *Outlook) Mux(before, after *plan.ObservedMux, hide bool) []Prediction {
 	if len(after.Problems) > 0 {
 		return nil // a mux with problems is frozen

@@ -22,8 +22,8 @@ import (
 type question struct {
 	Case string `json:"case"`
 
-	// These are the state. The mux has the ports of Channels, and the ports of Leaving, which are channels that were deleted a moment ago. Pending
-	// channels exist, and no pass has handled them.
+	// These are the state. The mux has the ports of Channels, and the ports of Leaving, which are channels that were
+	// deleted a moment ago. Pending channels exist, and no pass has handled them.
 	Mux      *muxText               `json:"mux"`
 	Channels map[string]channelText `json:"channels"`
 	Pending  map[string]channelText `json:"pending"`
@@ -39,7 +39,8 @@ type question struct {
 	Hide bool `json:"hide"`
 }
 
-// muxText is a mux: annotations by their short names, and its own ports. The test adds the channels' ports, except those in Without.
+// muxText is a mux: annotations by their short names, and its own ports. The test adds the channels' ports, except
+// those in Without.
 type muxText struct {
 	Annotations map[string]string `json:"annotations"`
 	Class       string            `json:"class"`
@@ -48,7 +49,8 @@ type muxText struct {
 	Deleting    bool              `json:"deleting"`
 }
 
-// channelText is a channel: a text such as "http:80 grpc:9090->auto dns:53/UDP->5353", or an object with ports and annotations.
+// channelText is a channel: a text such as "http:80 grpc:9090->auto dns:53/UDP->5353", or an object with ports and
+// annotations.
 type channelText struct {
 	Ports       string            `json:"ports"`
 	Annotations map[string]string `json:"annotations"`
@@ -118,7 +120,9 @@ func (m *muxText) observed(t testing.TB, channelPorts []corev1.ServicePort) *pla
 	ports, _ := readPorts(t, m.Ports)
 	svc := serviceOf(muxKey, m.Annotations, append(ports, channelPorts...))
 	svc.Annotations[validation.DefaultPrefix+"/multiplexer"] = "true"
-	svc.Spec.Ports = slices.DeleteFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return slices.Contains(m.Without, p.Port) })
+	svc.Spec.Ports = slices.DeleteFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool {
+		return slices.Contains(m.Without, p.Port)
+	})
 	if len(svc.Spec.Ports) == 0 {
 		svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: 101, Protocol: corev1.ProtocolTCP}}
 	}
@@ -154,6 +158,7 @@ func (q *question) portsFor(t testing.TB) []corev1.ServicePort {
 		return nil
 	}
 	return slices.DeleteFunc(p.Publish.Ports, func(port corev1.ServicePort) bool {
-		return port.Name == "placeholder" || slices.ContainsFunc(own, func(o corev1.ServicePort) bool { return o.Name == port.Name })
+		return port.Name == "placeholder" ||
+			slices.ContainsFunc(own, func(o corev1.ServicePort) bool { return o.Name == port.Name })
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Numbers or ports are scarce if at most a tenth is left, and no more than ten. A mux of 5,000 ports isn't nearly full at
-// 4,500, and a mux of 20 is at 18.
+// Numbers or ports are scarce if at most a tenth is left, and no more than ten. A mux of 5,000 ports isn't nearly full
+// at 4,500, and a mux of 20 is at 18.
 const (
 	scarceShare = 10
 	scarceMost  = 10

@@ -58,10 +58,15 @@ func TestLatest(t *testing.T) {
 			b.Seen(other)
 		}, nil, now},
 		"the cache still shows an object that we deleted": {func(b *bench) { b.Delete(old) }, old, nil},
-		"another writer created it again":                 {func(b *bench) { b.Delete(old) }, service("a", 12, "new"), service("a", 12, "new")},
-		"we created it again":                             {func(b *bench) { b.Delete(old); b.Put(service("a", 12, "new")) }, old, service("a", 12, "new")},
-		"the write is overdue":                            {func(b *bench) { b.Put(now); b.clock = b.clock.Add(2 * time.Minute) }, nil, nil},
-		"the write is forgotten":                          {func(b *bench) { b.Put(now); b.Forget(key) }, old, old},
+		"another writer created it again": {func(b *bench) { b.Delete(old) }, service("a", 12, "new"),
+			service("a", 12, "new")},
+		"we created it again": {func(b *bench) { b.Delete(old); b.Put(service("a", 12, "new")) },
+			old, service("a", 12, "new")},
+		"the write is overdue": {func(b *bench) {
+			b.Put(now)
+			b.clock = b.clock.Add(2 * time.Minute)
+		}, nil, nil},
+		"the write is forgotten": {func(b *bench) { b.Put(now); b.Forget(key) }, old, old},
 		"an object from a dry run has no version": {func(b *bench) {
 			b.Put(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "dry"}})
 		}, nil, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "dry"}}},
@@ -70,7 +75,8 @@ func TestLatest(t *testing.T) {
 			b := start()
 			test.do(b)
 			got := b.Latest(key, test.cached)
-			if (got == nil) != (test.want == nil) || got != nil && (got.UID != test.want.UID || got.ResourceVersion != test.want.ResourceVersion) {
+			if (got == nil) != (test.want == nil) || got != nil &&
+				(got.UID != test.want.UID || got.ResourceVersion != test.want.ResourceVersion) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -135,7 +141,8 @@ func TestConfirmedStoreKeepsOverdueWritesUntilALiveRead(t *testing.T) {
 				t.Error("still overdue")
 			}
 			got := b.Latest(key, old)
-			if (got == nil) != (test.want == nil) || got != nil && (got.UID != test.want.UID || got.ResourceVersion != test.want.ResourceVersion) {
+			if (got == nil) != (test.want == nil) || got != nil &&
+				(got.UID != test.want.UID || got.ResourceVersion != test.want.ResourceVersion) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -215,7 +222,8 @@ func TestReadYourWrites(t *testing.T) {
 			history, deleted = history[1:], deleted[1:]
 		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"we write", "we delete", "others write", "others delete", "show"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"we write", "we delete", "others write", "others delete", "show"}).Draw(t,
+				"step") {
 			case "we write":
 				uid := types.UID(strconv.Itoa(version))
 				if truth != nil {

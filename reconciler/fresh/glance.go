@@ -13,7 +13,9 @@ func (s *Store[T]) Before() Glance[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	written, now := maps.Clone(s.written), s.now()
-	maps.DeleteFunc(written, func(_ types.NamespacedName, last write[T]) bool { return !s.confirmed && now.After(last.until) })
+	maps.DeleteFunc(written, func(_ types.NamespacedName, last write[T]) bool {
+		return !s.confirmed && now.After(last.until)
+	})
 	return Glance[T]{s, written}
 }
 

@@ -9,8 +9,9 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Board holds the claims in force of every mux, in memory. The mux line writes them after each pass; backends and console read them. It is safe
-// for concurrent use, as long as only one goroutine at a time sets each mux. It returns copies.
+// Board holds the claims in force of every mux, in memory. The mux line writes them after each pass; backends and
+// console read them. It is safe for concurrent use, as long as only one goroutine at a time sets each mux. It returns
+// copies.
 type Board struct {
 	changed func(channels []types.NamespacedName)
 
@@ -25,8 +26,8 @@ type sheet struct {
 	ledger    *plan.Ledger
 }
 
-// NewBoard returns an empty board. When claims change, the board calls changed with their channels, sorted, after the new claims can be read.
-// changed may be nil.
+// NewBoard returns an empty board. When claims change, the board calls changed with their channels, sorted, after the
+// new claims can be read. changed may be nil.
 func NewBoard(changed func(channels []types.NamespacedName)) *Board {
 	if changed == nil {
 		changed = func([]types.NamespacedName) {}
@@ -34,8 +35,8 @@ func NewBoard(changed func(channels []types.NamespacedName)) *Board {
 	return &Board{changed: changed, muxes: map[types.NamespacedName]*sheet{}}
 }
 
-// Set replaces the claims in force of a mux: plan.Plan.InForce. From now on, LastGood returns the given ledger. With nil, for a mux that is
-// frozen, it returns the same ledger as before.
+// Set replaces the claims in force of a mux: plan.Plan.InForce. From now on, LastGood returns the given ledger. With
+// nil, for a mux that is frozen, it returns the same ledger as before.
 func (b *Board) Set(mux types.NamespacedName, inForce []plan.Claim, ledger *plan.Ledger) {
 	before := b.sheet(mux)
 	next := newSheet(inForce, before)
@@ -58,8 +59,8 @@ func (b *Board) Forget(mux types.NamespacedName) {
 	b.tell(before, &sheet{})
 }
 
-// Known returns the claims that a channel has in force on a mux, sorted by public port, then protocol. It returns false if no pass has decided
-// about the mux yet: then it isn't known whether the channel has claims.
+// Known returns the claims that a channel has in force on a mux, sorted by public port, then protocol. It returns false
+// if no pass has decided about the mux yet: then it isn't known whether the channel has claims.
 func (b *Board) Known(channel, mux types.NamespacedName) ([]plan.Claim, bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -75,7 +76,8 @@ func (b *Board) Claims(mux types.NamespacedName) []plan.Claim {
 	return slices.Clone(b.sheet(mux).claims)
 }
 
-// LastGood returns the ledger that was last in force in this process: plan.Memory.LastGood. It is nil if there was none.
+// LastGood returns the ledger that was last in force in this process: plan.Memory.LastGood. It is nil if there was
+// none.
 func (b *Board) LastGood(mux types.NamespacedName) *plan.Ledger {
 	s := b.sheet(mux)
 	if s.ledger == nil {
@@ -95,7 +97,8 @@ func (b *Board) sheet(mux types.NamespacedName) *sheet {
 	return &sheet{}
 }
 
-// newSheet makes the next sheet. If the claims are the same as before, which is the usual case, it shares them with the sheet before.
+// newSheet makes the next sheet. If the claims are the same as before, which is the usual case, it shares them with the
+// sheet before.
 func newSheet(inForce []plan.Claim, before *sheet) *sheet {
 	sorted := plan.Ledger{Claims: slices.Clone(inForce)}
 	sorted.Sort()

@@ -84,8 +84,8 @@ func TestBoardShowsWhatWasSet(t *testing.T) {
 	}
 }
 
-// TestANewTimeIsAChange: a claim with another time is a change, even if channel, number and name are the same. The same moment in another time
-// zone is no change.
+// TestANewTimeIsAChange: a claim with another time is a change, even if channel, number and name are the same. The same
+// moment in another time zone is no change.
 func TestANewTimeIsAChange(t *testing.T) {
 	told := 0
 	board := NewBoard(func([]types.NamespacedName) { told++ })
@@ -93,7 +93,8 @@ func TestANewTimeIsAChange(t *testing.T) {
 	for i, times := range [][2]time.Time{{noon, {}}, {noon.Add(time.Second), {}}, {noon.Add(time.Second), noon}, {noon.Add(time.Second).In(time.FixedZone("", 3600)), noon}} {
 		claim.Since, claim.Until = times[0], times[1]
 		board.Set(mux, []plan.Claim{claim}, nil)
-		if known := knownOf(board, "a", mux); len(known) != 1 || !known[0].Since.Equal(times[0]) || !known[0].Until.Equal(times[1]) || told != min(i+1, 3) {
+		if known := knownOf(board, "a", mux); len(known) != 1 || !known[0].Since.Equal(times[0]) ||
+			!known[0].Until.Equal(times[1]) || told != min(i+1, 3) {
 			t.Errorf("step %d: %v, told %d times", i, known, told)
 		}
 	}
@@ -139,7 +140,8 @@ func TestNobodyChangesTheBoard(t *testing.T) {
 	}
 }
 
-// TestManyReadWhileOneWrites is for the race detector. It also checks that new claims can be read when the board reports their change.
+// TestManyReadWhileOneWrites is for the race detector. It also checks that new claims can be read when the board
+// reports their change.
 func TestManyReadWhileOneWrites(t *testing.T) {
 	var board *Board
 	var all sync.WaitGroup

@@ -13,8 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// FuzzTrim checks that a trimmed ConfigMap has the same name, version and mux as before, that trimming again changes nothing more, and that
-// little is left.
+// FuzzTrim checks that a trimmed ConfigMap has the same name, version and mux as before, that trimming again changes
+// nothing more, and that little is left.
 func FuzzTrim(f *testing.F) {
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {

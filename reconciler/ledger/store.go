@@ -13,11 +13,12 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Store reads and writes ledgers. It is safe for several muxes at once. For each mux, only one goroutine at a time may call Read or Write; any
-// goroutine may call Peek.
+// Store reads and writes ledgers. It is safe for several muxes at once. For each mux, only one goroutine at a time may
+// call Read or Write; any goroutine may call Peek.
 //
-// The cache holds names and versions of ConfigMaps, and no contents (see codec.Selector, Object and Trim): otherwise anybody who may write
-// ConfigMaps could fill the memory. So the store reads each version live once, and remembers it, as it remembers its own writes:
+// The cache holds names and versions of ConfigMaps, and no contents (see codec.Selector, Object and Trim): otherwise
+// anybody who may write ConfigMaps could fill the memory. So the store reads each version live once, and remembers it,
+// as it remembers its own writes:
 //
 //	cache ──▶ is the remembered version at least as new? ────no──┐
 //	               │yes                                          ├──▶ live read
@@ -27,8 +28,9 @@ import (
 //	               ▼
 //	              done
 //
-// Bad news is a ledger that can't be read, is older than the mux's stamp, or has no claims though the mux has ports. The cache may be stale, so
-// the store believes bad news only after a live read. While a mux is well and nothing changes, the store sends no request.
+// Bad news is a ledger that can't be read, is older than the mux's stamp, or has no claims though the mux has ports.
+// The cache may be stale, so the store believes bad news only after a live read. While a mux is well and nothing
+// changes, the store sends no request.
 type Store struct {
 	keys   validation.Keys
 	cache  client.Reader
@@ -53,7 +55,8 @@ type Ask = codec.Ask
 // Entry is a ledger as it was read or written, and what the next write needs.
 type Entry struct {
 	plan.Reading
-	// Unseen is true for a ledger that exists and that the cache doesn't show. If such a ledger is deleted, perhaps no event comes.
+	// Unseen is true for a ledger that exists and that the cache doesn't show. If such a ledger is deleted, perhaps no
+	// event comes.
 	Unseen bool
 
 	ask Ask
@@ -72,8 +75,8 @@ func versionOf(object client.Object) version {
 	return version{object.GetName(), object.GetUID(), object.GetResourceVersion()}
 }
 
-// notBefore is true if v is the given resourceVersion or a later one. It is false if the two can't be compared, which happens with no API server
-// that we know.
+// notBefore is true if v is the given resourceVersion or a later one. It is false if the two can't be compared, which
+// happens with no API server that we know.
 func (v version) notBefore(resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(v.resourceVersion, resourceVersion)
 	return err == nil && order >= 0
@@ -85,7 +88,8 @@ type place struct {
 	name string
 }
 
-// reading is a decoded version. The store keeps it, because decoding thousands of claims takes longer than a pass. The store never changes it.
+// reading is a decoded version. The store keeps it, because decoding thousands of claims takes longer than a pass. The
+// store never changes it.
 type reading struct {
 	codec.Read
 	at version
@@ -135,7 +139,8 @@ func (s *Store) decode(cm *corev1.ConfigMap, mux types.NamespacedName) *reading 
 	return s.remember(mux, &reading{codec.ReadOf(cm, mux, s.keys), version})
 }
 
-// remember keeps a reading unless the store knows a newer version: reads of a pass and of the console may overtake each other.
+// remember keeps a reading unless the store knows a newer version: reads of a pass and of the console may overtake each
+// other.
 func (s *Store) remember(mux types.NamespacedName, read *reading) *reading {
 	at := place{mux, read.at.name}
 	s.mu.Lock()

@@ -66,20 +66,31 @@ func TestWhichLedgerCounts(t *testing.T) {
 		moved               bool
 		write               string // how the next ledger is written; empty if it can't be written
 	}{
-		"the old one alone":                   {ptr(one(7, 80)), nil, nil, nil, plan.Good, oldName, true, "POST new-name"},
-		"a leftover of an earlier move":       {ptr(one(7, 80)), ptr(one(3, 81)), nil, nil, plan.Good, oldName, true, "PATCH new-name"},
-		"a copy of the old one":               {ptr(one(7, 80)), ptr(one(7, 80)), nil, nil, plan.Good, oldName, true, "PATCH new-name"},
-		"a move that was interrupted":         {ptr(one(7, 80)), ptr(one(8, 80)), nil, nil, plan.Good, newName, false, "PATCH new-name"},
-		"one that knows less":                 {ptr(one(7, 80)), ptr(one(8, 81)), nil, nil, plan.Good, oldName, true, "PATCH new-name"},
-		"one that isn't past the old one":     {ptr(one(9, 80)), ptr(one(8, 80)), nil, nil, plan.Good, oldName, true, "PATCH new-name"},
-		"the wanted one is broken":            {ptr(one(7, 80)), ptr(one(8, 80)), nil, broken, plan.Good, oldName, true, "PATCH new-name"},
-		"the wanted one is another mux's":     {ptr(one(7, 80)), ptr(one(8, 80)), nil, foreign, plan.Foreign, newName, false, ""},
-		"the old one is broken":               {ptr(one(7, 80)), ptr(one(8, 80)), broken, nil, plan.Unreadable, oldName, true, ""},
+		"the old one alone": {ptr(one(7, 80)), nil, nil, nil, plan.Good, oldName, true, "POST new-name"},
+		"a leftover of an earlier move": {ptr(one(7, 80)), ptr(one(3, 81)), nil, nil, plan.Good, oldName, true,
+			"PATCH new-name"},
+		"a copy of the old one": {ptr(one(7, 80)), ptr(one(7, 80)), nil, nil, plan.Good, oldName, true,
+			"PATCH new-name"},
+		"a move that was interrupted": {ptr(one(7, 80)), ptr(one(8, 80)), nil, nil, plan.Good, newName, false,
+			"PATCH new-name"},
+		"one that knows less": {ptr(one(7, 80)), ptr(one(8, 81)), nil, nil, plan.Good, oldName, true,
+			"PATCH new-name"},
+		"one that isn't past the old one": {ptr(one(9, 80)), ptr(one(8, 80)), nil, nil, plan.Good, oldName, true,
+			"PATCH new-name"},
+		"the wanted one is broken": {ptr(one(7, 80)), ptr(one(8, 80)), nil, broken, plan.Good, oldName, true,
+			"PATCH new-name"},
+		"the wanted one is another mux's": {ptr(one(7, 80)), ptr(one(8, 80)), nil, foreign, plan.Foreign, newName, false,
+			""},
+		"the old one is broken": {ptr(one(7, 80)), ptr(one(8, 80)), broken, nil, plan.Unreadable, oldName, true,
+			""},
 		"the old one's text is another mux's": {ptr(one(7, 80)), nil, textOfAnother, nil, plan.Foreign, oldName, true, ""},
-		"the old one is another mux's":        {ptr(one(7, 80)), ptr(one(7, 80)), foreign, nil, plan.Good, newName, false, "PATCH new-name"},
-		"the old one is gone":                 {nil, ptr(one(7, 80)), nil, nil, plan.Edited, newName, false, "PATCH new-name"},
-		"both are gone":                       {nil, nil, nil, nil, plan.Missing, newName, false, "POST new-name"},
-		"the old one is another's, no other":  {ptr(one(7, 80)), nil, foreign, nil, plan.Missing, newName, false, "POST new-name"},
+		"the old one is another mux's": {ptr(one(7, 80)), ptr(one(7, 80)), foreign, nil, plan.Good, newName, false,
+			"PATCH new-name"},
+		"the old one is gone": {nil, ptr(one(7, 80)), nil, nil, plan.Edited, newName, false,
+			"PATCH new-name"},
+		"both are gone": {nil, nil, nil, nil, plan.Missing, newName, false, "POST new-name"},
+		"the old one is another's, no other": {ptr(one(7, 80)), nil, foreign, nil, plan.Missing, newName, false,
+			"POST new-name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newStoreWorld(t)
@@ -130,7 +141,8 @@ func TestWithoutAnAnnotationTheWantedNameCounts(t *testing.T) {
 	w.expect(w.read(Ask{Mux: mux, Name: newName, Stamp: 7}, "GET new-name").Reading, plan.Good, newName, 7, 80)
 }
 
-// TestANameThatCannotBeRead: the name that the owner wants can't be read. The mux is frozen because of that, and its ledger is still known.
+// TestANameThatCannotBeRead: the name that the owner wants can't be read. The mux is frozen because of that, and its
+// ledger is still known.
 func TestANameThatCannotBeRead(t *testing.T) {
 	w := newStoreWorld(t)
 	w.put(oldName, one(7, 80))
@@ -146,8 +158,9 @@ func TestAnOldLedgerThatCannotBeDeletedIsTold(t *testing.T) {
 		err  error
 		want string // part of the error; empty if there is none
 	}{
-		"forbidden":    {apierrors.NewForbidden(corev1.Resource("configmaps"), oldName, errors.New("no")), "no"},
-		"changed":      {apierrors.NewConflict(corev1.Resource("configmaps"), oldName, errors.New("precondition")), "it was changed since it was read"},
+		"forbidden": {apierrors.NewForbidden(corev1.Resource("configmaps"), oldName, errors.New("no")), "no"},
+		"changed": {apierrors.NewConflict(corev1.Resource("configmaps"), oldName, errors.New("precondition")),
+			"it was changed since it was read"},
 		"deleted":      {apierrors.NewNotFound(corev1.Resource("configmaps"), oldName), ""},
 		"as it should": {nil, ""},
 	} {

@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Read returns the ledger of a mux. An error, such as for want of rights, means that the ledger couldn't be read. It says nothing about the
-// ledger itself.
+// Read returns the ledger of a mux. An error, such as for want of rights, means that the ledger couldn't be read. It
+// says nothing about the ledger itself.
 func (s *Store) Read(ctx context.Context, ask Ask) (Entry, error) {
 	entry, err := resolve(ask, func(name string) (*reading, error) { return s.find(ctx, &ask, name, true) })
 	if err != nil || entry.Condition == plan.Missing {
@@ -26,8 +26,9 @@ func (s *Store) Read(ctx context.Context, ask Ask) (Entry, error) {
 	return entry, err
 }
 
-// Peek returns the ledger of a mux for the console. A ledger that neither the cache shows nor the store remembers counts as missing. Peek doesn't
-// confirm bad news. It reads live only what the store doesn't remember in the version that the cache shows.
+// Peek returns the ledger of a mux for the console. A ledger that neither the cache shows nor the store remembers
+// counts as missing. Peek doesn't confirm bad news. It reads live only what the store doesn't remember in the version
+// that the cache shows.
 func (s *Store) Peek(ctx context.Context, ask Ask) (plan.Reading, error) {
 	entry, err := resolve(ask, func(name string) (*reading, error) { return s.find(ctx, &ask, name, false) })
 	return entry.Reading, err
@@ -58,7 +59,8 @@ func resolve(ask Ask, find func(name string) (*reading, error)) (Entry, error) {
 	return entry, nil
 }
 
-// find returns what a ConfigMap says; nil if there is no ConfigMap. With confirm, it believes bad news only after a live read.
+// find returns what a ConfigMap says; nil if there is no ConfigMap. With confirm, it believes bad news only after a
+// live read.
 func (s *Store) find(ctx context.Context, ask *Ask, name string, confirm bool) (*reading, error) {
 	shown, err := s.shown(ctx, ask.Mux, name)
 	if err != nil {
@@ -75,7 +77,8 @@ func (s *Store) find(ctx context.Context, ask *Ask, name string, confirm bool) (
 }
 
 // shown returns a ConfigMap as the cache shows it; nil if the cache has none.
-func (s *Store) shown(ctx context.Context, mux types.NamespacedName, name string) (*metav1.PartialObjectMetadata, error) {
+func (s *Store) shown(ctx context.Context, mux types.NamespacedName, name string) (*metav1.PartialObjectMetadata,
+	error) {
 	shown := Object()
 	err := s.cache.Get(ctx, types.NamespacedName{Namespace: mux.Namespace, Name: name}, shown)
 	if apierrors.IsNotFound(err) {

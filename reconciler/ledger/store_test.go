@@ -59,15 +59,18 @@ func TestBadNewsIsReadLive(t *testing.T) {
 		"good":             {one(1, 80), nil, asks(1), plan.Good, false},
 		"newer than stamp": {one(2, 80), nil, asks(1), plan.Good, false},
 		"older than stamp": {one(1, 80), nil, asks(2), plan.Good, true},
-		"broken":           {one(1, 80), func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = "{" }, asks(1), plan.Unreadable, true},
+		"broken": {one(1, 80), func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = "{" }, asks(1),
+			plan.Unreadable, true},
 		"edited": {one(1, 80), func(cm *corev1.ConfigMap) {
 			cm.Data[codec.PlainKey] = strings.Replace(cm.Data[codec.PlainKey], "80", "81", 1)
 		}, asks(1), plan.Edited, false},
-		"foreign":   {one(1, 80), func(cm *corev1.ConfigMap) { cm.Annotations[keys.Mux] = "svc-mux/other" }, asks(0), plan.Foreign, true},
+		"foreign": {one(1, 80), func(cm *corev1.ConfigMap) { cm.Annotations[keys.Mux] = "svc-mux/other" }, asks(0),
+			plan.Foreign, true},
 		"no claims": {plan.Ledger{Mux: mux, Generation: 1}, nil, asks(1), plan.Good, false},
 		"no claims, but ports": {plan.Ledger{Mux: mux, Generation: 1}, nil,
 			Ask{Mux: mux, Name: newName, InForce: newName, Stamp: 1, PortsLive: true}, plan.Good, true},
-		"claims and ports": {one(1, 80), nil, Ask{Mux: mux, Name: newName, InForce: newName, Stamp: 1, PortsLive: true}, plan.Good, false},
+		"claims and ports": {one(1, 80), nil, Ask{Mux: mux, Name: newName, InForce: newName, Stamp: 1, PortsLive: true},
+			plan.Good, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newStoreWorld(t)
@@ -108,7 +111,8 @@ func TestAnErrorIsNoNews(t *testing.T) {
 	w.put(oldName, one(1, 80))
 	for verb, err := range map[string]error{"GET": apierrors.NewForbidden(corev1.Resource("configmaps"), newName, errors.New("no"))} {
 		w.refuse[verb] = err
-		if _, got := w.store.Read(t.Context(), moves(1)); !apierrors.IsForbidden(got) || !strings.Contains(got.Error(), "svc-mux/mux") {
+		if _, got := w.store.Read(t.Context(), moves(1)); !apierrors.IsForbidden(got) ||
+			!strings.Contains(got.Error(), "svc-mux/mux") {
 			t.Errorf("%s: %v", verb, got)
 		}
 	}
@@ -148,7 +152,8 @@ func TestForgetDropsOneMux(t *testing.T) {
 	w.read(asks(1), "GET new-name")
 }
 
-// TestAnOlderReadDoesNotReplaceANewerOne: the console may send a read before a pass writes, and get the answer after the write.
+// TestAnOlderReadDoesNotReplaceANewerOne: the console may send a read before a pass writes, and get the answer after
+// the write.
 func TestAnOlderReadDoesNotReplaceANewerOne(t *testing.T) {
 	w := newStoreWorld(t)
 	w.put(newName, one(1, 80))
@@ -160,7 +165,8 @@ func TestAnOlderReadDoesNotReplaceANewerOne(t *testing.T) {
 	if known := w.store.recall(place{mux, newName}); w.store.decode(w.live(newName), mux) != known {
 		t.Error("a known version is decoded again")
 	}
-	if (version{resourceVersion: "x"}).notBefore("7") || !(version{resourceVersion: "7"}).notBefore("7") || (version{resourceVersion: "6"}).notBefore("7") {
+	if (version{resourceVersion: "x"}).notBefore("7") || !(version{resourceVersion: "7"}).notBefore("7") ||
+		(version{resourceVersion: "6"}).notBefore("7") {
 		t.Error("versions are compared wrongly")
 	}
 }
@@ -172,7 +178,8 @@ func TestWritesConflictWithOthers(t *testing.T) {
 	again := func(what string, entry Entry) {
 		t.Helper()
 		before := w.live(newName)
-		if _, err := w.store.Write(t.Context(), one(9, 99), entry); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "svc-mux/new-name") {
+		if _, err := w.store.Write(t.Context(), one(9, 99), entry); !apierrors.IsConflict(err) ||
+			!strings.Contains(err.Error(), "svc-mux/new-name") {
 			t.Errorf("%s: %v", what, err)
 		}
 		if diff := cmp.Diff(before, w.live(newName)); diff != "" {
@@ -209,10 +216,13 @@ func TestWhatFreezesIsNotOverwritten(t *testing.T) {
 	}
 	other := one(1, 80)
 	other.Mux.Name = "other"
-	if _, err := w.store.Write(t.Context(), other, Entry{ask: asks(0)}); err == nil || !strings.Contains(err.Error(), "svc-mux/other") {
+	if _, err := w.store.Write(t.Context(), other, Entry{ask: asks(0)}); err == nil ||
+		!strings.Contains(err.Error(), "svc-mux/other") {
 		t.Errorf("another mux's ledger: %v", err)
 	}
-	if _, err := w.store.Write(t.Context(), plan.Ledger{Mux: mux, Generation: -1}, Entry{ask: asks(0)}); !errors.Is(err, codec.ErrUnwritable) {
+	if _,
+		err := w.store.Write(t.Context(), plan.Ledger{Mux: mux, Generation: -1}, Entry{ask: asks(0)}); !errors.Is(err,
+		codec.ErrUnwritable) {
 		t.Errorf("a ledger that can't be read again: %v", err)
 	}
 }
@@ -229,7 +239,8 @@ func TestOthersKeysStay(t *testing.T) {
 	before := w.live(newName)
 	w.write(w.read(asks(1), "GET new-name"), one(2, 81), "PATCH new-name")
 	after := w.live(newName)
-	if after.Labels[nameLabel] != nameValue || after.Annotations[keys.Generation] != "2" || after.BinaryData[codec.PackedKey] != nil {
+	if after.Labels[nameLabel] != nameValue || after.Annotations[keys.Generation] != "2" ||
+		after.BinaryData[codec.PackedKey] != nil {
 		t.Errorf("its labels are %v, its annotations %v", after.Labels, after.Annotations)
 	}
 	for _, cm := range []*corev1.ConfigMap{before, after} {

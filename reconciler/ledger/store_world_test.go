@@ -63,7 +63,8 @@ func newStoreWorld(t *testing.T) *storeWorld {
 		return err
 	}
 	counted := interceptor.NewClient(w.admin.(client.WithWatch), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+			opts ...client.GetOption) error {
 			if err := note("GET", key.Name); err != nil {
 				return err
 			}
@@ -76,7 +77,8 @@ func newStoreWorld(t *testing.T) *storeWorld {
 			obj.SetUID(types.UID("uid-" + obj.GetName()))
 			return c.Create(ctx, obj, opts...)
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch,
+			opts ...client.PatchOption) error {
 			if err := note("PATCH", obj.GetName()); err != nil {
 				return err
 			}
@@ -101,7 +103,8 @@ func (w *storeWorld) checkPreconditions(obj client.Object, opts []client.DeleteO
 	var all client.DeleteOptions
 	all.ApplyOptions(opts)
 	live := w.live(obj.GetName())
-	if live != nil && (all.Preconditions == nil || *all.Preconditions.UID != live.UID || all.Preconditions.ResourceVersion == nil) {
+	if live != nil &&
+		(all.Preconditions == nil || *all.Preconditions.UID != live.UID || all.Preconditions.ResourceVersion == nil) {
 		w.Errorf("%s is deleted under the preconditions %v", obj.GetName(), all.Preconditions)
 	}
 }
@@ -162,7 +165,8 @@ func (w *storeWorld) put(name string, ledger plan.Ledger) {
 		w.Fatal(err)
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: mux.Namespace, Name: name, UID: types.UID("uid-" + name), Labels: contents.Labels, Annotations: contents.Annotations,
+		Namespace: mux.Namespace, Name: name, UID: types.UID("uid-" + name), Labels: contents.Labels,
+		Annotations: contents.Annotations,
 	}, Data: map[string]string{codec.PlainKey: contents.Plain}}
 	if err := w.admin.Create(w.Context(), cm); err != nil {
 		w.Fatal(err)

@@ -16,9 +16,9 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// Write stores a ledger that was decided from an entry, under the name that the mux's owner wants, and returns the entry for the next write. If
-// anybody wrote in between, the error is a conflict (apierrors.IsConflict): then read and decide again. Write leaves other people's keys, labels
-// and annotations alone.
+// Write stores a ledger that was decided from an entry, under the name that the mux's owner wants, and returns the
+// entry for the next write. If anybody wrote in between, the error is a conflict (apierrors.IsConflict): then read and
+// decide again. Write leaves other people's keys, labels and annotations alone.
 func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Entry, error) {
 	mux := entry.ask.Mux
 	if err := writable(&ledger, &entry); err != nil {
@@ -97,8 +97,9 @@ func (s *Store) patch(ctx context.Context, cm *corev1.ConfigMap, contents codec.
 	return err
 }
 
-// DropOld deletes the ConfigMap that held the ledger before it moved, unless that ConfigMap changed since it was read. Call it once the mux
-// doesn't name that ConfigMap any more. A ConfigMap that stays does no harm, because the mux's annotation names the one in force.
+// DropOld deletes the ConfigMap that held the ledger before it moved, unless that ConfigMap changed since it was read.
+// Call it once the mux doesn't name that ConfigMap any more. A ConfigMap that stays does no harm, because the mux's
+// annotation names the one in force.
 func (s *Store) DropOld(ctx context.Context, entry Entry) error {
 	if entry.old == nil {
 		return nil
@@ -113,8 +114,10 @@ func (s *Store) DropOld(ctx context.Context, entry Entry) error {
 	case apierrors.IsConflict(err):
 		err = errors.New("it was changed since it was read")
 	}
-	return fmt.Errorf("the ledger of mux %s has moved to ConfigMap %s, and its old ConfigMap %s/%s wasn't deleted: %s. Delete it by hand",
-		mux, entry.ask.Name, mux.Namespace, old.name, err.Error()) // not wrapped: no caller must take it for a conflict, and write again
+	return fmt.Errorf("the ledger of mux %s has moved to ConfigMap %s, and its old ConfigMap %s/%s wasn't deleted: %s. "+
+		"Delete it by hand",
+		// not wrapped: no caller must take it for a conflict, and write again
+		mux, entry.ask.Name, mux.Namespace, old.name, err.Error())
 }
 
 // Old returns the name of the ConfigMap that DropOld deletes; empty without a move.

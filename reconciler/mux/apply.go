@@ -122,8 +122,8 @@ func (o *pass) writeLedger(ctx context.Context, write *plan.LedgerWrite) error {
 	return nil
 }
 
-// settle writes the ledger after the mux. If another writer keeps undoing the same write, such as a tool that removes labels, settle doesn't
-// write yet, and returns when to try again.
+// settle writes the ledger after the mux. If another writer keeps undoing the same write, such as a tool that removes
+// labels, settle doesn't write yet, and returns when to try again.
 func (o *pass) settle(ctx context.Context, write *plan.LedgerWrite) (time.Time, error) {
 	if write == nil {
 		return time.Time{}, nil
@@ -151,7 +151,8 @@ func (o *pass) dropOld(ctx context.Context) {
 		return
 	}
 	if err := o.Ledgers.DropOld(ctx, o.entry); err != nil {
-		o.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: refusal.Words(err)})
+		o.tell(o.service, plan.Event{Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused,
+			Message: refusal.Words(err)})
 	}
 }
 
@@ -184,7 +185,8 @@ func notInForce(claims, inForce []plan.Claim) []plan.Claim {
 	return slices.DeleteFunc(claims, func(c plan.Claim) bool { return names[c.MuxName] })
 }
 
-// inParallel calls do with 0 to n-1, at most Parallel calls at a time. It makes all calls even if the pass is cancelled meanwhile.
+// inParallel calls do with 0 to n-1, at most Parallel calls at a time. It makes all calls even if the pass is cancelled
+// meanwhile.
 func (l *Line) inParallel(n int, do func(int)) {
 	workqueue.ParallelizeUntil(context.Background(), max(l.Parallel, 1), n, do)
 }

@@ -23,10 +23,12 @@ import (
 )
 
 func forbidden(words string) error {
-	return fmt.Errorf("write the ledger: %w", apierrors.NewForbidden(corev1.Resource("configmaps"), "mux", errors.New(words)))
+	return fmt.Errorf("write the ledger: %w",
+		apierrors.NewForbidden(corev1.Resource("configmaps"), "mux", errors.New(words)))
 }
 
-// TestLastingErrorBlocksTheMux: an error that passes by itself doesn't. The message stays the same while the cause stays the same.
+// TestLastingErrorBlocksTheMux: an error that passes by itself doesn't. The message stays the same while the cause
+// stays the same.
 func TestLastingErrorBlocksTheMux(t *testing.T) {
 	line := newLine(t, answering{})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -35,7 +37,8 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 	b := &o.memory.blocked
 	trouble := apierrors.NewInternalError(errors.New("failed calling webhook"))
 	for _, passing := range []error{
-		trouble, apierrors.NewConflict(corev1.Resource("services"), "mux", errors.New("x")), fmt.Errorf("service x: %w", errBehind),
+		trouble, apierrors.NewConflict(corev1.Resource("services"), "mux", errors.New("x")), fmt.Errorf("service x: %w",
+			errBehind),
 		apierrors.NewServiceUnavailable("x"), errors.New("connection refused"),
 	} {
 		if _, err := o.block(t.Context(), true, passing); err == nil || b.reason != nil {
@@ -49,13 +52,16 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 	}
 
 	*b = block{}
-	_, unwritable := codec.Encode(plan.Ledger{Hostnames: []plan.HostnameHolder{{Hostname: "a", Namespace: "a b"}}}, line.Language.Keys())
-	if _, err := o.block(t.Context(), true, unwritable); err != nil || b.reason == nil || !strings.Contains(b.reason.Words, `"a b"`) {
+	_, unwritable := codec.Encode(plan.Ledger{Hostnames: []plan.HostnameHolder{{Hostname: "a", Namespace: "a b"}}},
+		line.Language.Keys())
+	if _, err := o.block(t.Context(), true, unwritable); err != nil || b.reason == nil ||
+		!strings.Contains(b.reason.Words, `"a b"`) {
 		t.Errorf("unwritable ledger: got %v, blocked with %v", err, b.reason)
 	}
 
 	*b = block{}
-	if _, err := o.block(t.Context(), true, forbidden("exceeded quota: q, used: configmaps=5")); err != nil || b.reason == nil {
+	if _, err := o.block(t.Context(), true, forbidden("exceeded quota: q, used: configmaps=5")); err != nil ||
+		b.reason == nil {
 		t.Fatalf("refusal: got %v, blocked with %v", err, b.reason)
 	}
 	first := b.reason
@@ -72,7 +78,8 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 		if next := b.until; !next.IsZero() {
 			t.Errorf("the next try is at %s, though a trial is under way", next)
 		}
-		if _, err := o.block(t.Context(), true, forbidden("exceeded quota: q, used: configmaps=6")); err != nil || b.reason != first {
+		if _, err := o.block(t.Context(), true, forbidden("exceeded quota: q, used: configmaps=6")); err != nil ||
+			b.reason != first {
 			t.Errorf("the message changes with the used quota: %v, %v", b.reason, err)
 		}
 	}
@@ -104,7 +111,8 @@ func TestForbiddenLedgerFreezesTheMux(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := o.world.Ledger
-	if read.Condition != plan.Unreadable || !strings.Contains(read.Why, "ConfigMap claims") || !strings.Contains(read.Why, "cannot get") {
+	if read.Condition != plan.Unreadable || !strings.Contains(read.Why, "ConfigMap claims") ||
+		!strings.Contains(read.Why, "cannot get") {
 		t.Errorf("got %+v", read)
 	}
 	line.Ledgers = ledger.NewStore(keys, emptyCache{}, busyServer{}, nil)
@@ -175,9 +183,12 @@ func TestFailedTrialKeepsBackends(t *testing.T) {
 	}
 	o.memory.blocked.reason = &plan.Blocked{Ledger: true, Words: "exceeded quota"}
 	web := types.NamespacedName{Namespace: "app", Name: "web"}
-	old := plan.Claim{Owner: plan.PortID{Channel: web, Name: "http", Protocol: corev1.ProtocolTCP}, Public: 204, MuxName: "old"}
-	kept := plan.Claim{Owner: plan.PortID{Channel: web, Name: "grpc", Protocol: corev1.ProtocolTCP}, Public: 205, MuxName: "kept"}
-	added := plan.Claim{Owner: plan.PortID{Channel: web, Name: "dns", Protocol: corev1.ProtocolUDP}, Public: 53, MuxName: "added"}
+	old := plan.Claim{Owner: plan.PortID{Channel: web, Name: "http", Protocol: corev1.ProtocolTCP}, Public: 204,
+		MuxName: "old"}
+	kept := plan.Claim{Owner: plan.PortID{Channel: web, Name: "grpc", Protocol: corev1.ProtocolTCP}, Public: 205,
+		MuxName: "kept"}
+	added := plan.Claim{Owner: plan.PortID{Channel: web, Name: "dns", Protocol: corev1.ProtocolUDP}, Public: 53,
+		MuxName: "added"}
 	line.Board.Set(mux, []plan.Claim{old, kept}, nil)
 	p := &plan.Plan{
 		Mux: mux, InForce: []plan.Claim{added, kept},

@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// declaredMark marks a cached Service whose applier declares the placeholder port. No real annotation can have this key:
-// the key isn't valid.
+// declaredMark marks a cached Service whose applier declares the placeholder port. No real annotation can have this
+// key: the key isn't valid.
 const declaredMark = "(declares the placeholder)"
 
 // elsewhereMark marks a cached mux that this process doesn't serve. No real annotation can have this key, either.
@@ -98,7 +98,8 @@ func (l *Line) trim(svc *corev1.Service) { Trim(svc, l.Language, l.Namespaces) }
 // exists, and whether its value is "false".
 const keptBytes = 16
 
-// trimStranger keeps the leftovers of a former channel, and the annotations that the warnings about mistyped annotations need.
+// trimStranger keeps the leftovers of a former channel, and the annotations that the warnings about mistyped
+// annotations need.
 func trimStranger(svc *corev1.Service, keys validation.Keys) {
 	for key, value := range svc.Annotations {
 		if len(value) > keptBytes {

@@ -36,7 +36,8 @@ func parsed(language validation.Language, svc *corev1.Service) string {
 	}
 	if kind.Channel() {
 		channel, found := language.ParseChannel(svc)
-		text += fmt.Sprintf("%+v %+v %+v", plan.ReadChannel(language, svc), channel, found.Problems) + warningText(found.Warnings)
+		text += fmt.Sprintf("%+v %+v %+v", plan.ReadChannel(language, svc), channel, found.Problems) +
+			warningText(found.Warnings)
 	}
 	if kind == validation.Stranger {
 		seen := plan.ReadChannel(language, svc)
@@ -142,7 +143,8 @@ func TestTrimmedServiceIsSmall(t *testing.T) {
 		}, 40_000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "web", Labels: map[string]string{"x": much},
+			svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "web",
+				Labels:        map[string]string{"x": much},
 				ManagedFields: make([]metav1.ManagedFieldsEntry, 1000), OwnerReferences: make([]metav1.OwnerReference, 1000)}}
 			annotate(svc, "example.com/note", much)
 			annotate(svc, corev1.LastAppliedConfigAnnotation, much)

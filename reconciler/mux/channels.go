@@ -19,13 +19,16 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
-// writeChannels writes channels in parallel. It returns how many writes failed, and when the channels are due that wait for their turn. A
-// failed write doesn't affect the others. A channel whose write failed before is skipped until its pause is over. For just as long, a plan
-// keeps the ports of a channel that keeps its address. Plan and writes use the time at which the pass began, so that they agree even if the
-// clock is set back in between.
-func (o *pass) writeChannels(ctx context.Context, kind what, patches []plan.ChannelPatch) (refused int, again time.Time) {
+// writeChannels writes channels in parallel. It returns how many writes failed, and when the channels are due that wait
+// for their turn. A failed write doesn't affect the others. A channel whose write failed before is skipped until its
+// pause is over. For just as long, a plan keeps the ports of a channel that keeps its address. Plan and writes use the
+// time at which the pass began, so that they agree even if the clock is set back in between.
+func (o *pass) writeChannels(ctx context.Context, kind what, patches []plan.ChannelPatch) (refused int,
+	again time.Time) {
 	paused := o.memory.setbacks.paused(kind, o.world.Now)
-	due, again := o.inTurn(slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool { return paused[patch.Channel] }))
+	due, again := o.inTurn(slices.DeleteFunc(slices.Clone(patches), func(patch plan.ChannelPatch) bool {
+		return paused[patch.Channel]
+	}))
 	failed := o.patchChannels(ctx, due)
 	o.tellRefused(kind, failed)
 	for i := range due {
@@ -98,7 +101,8 @@ func (o *pass) tellRefused(kind what, failed map[types.NamespacedName]error) {
 	}
 	first := slices.MinFunc(fresh, plan.CompareKeys)
 	o.tell(o.service, plan.Event{
-		Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused, Message: textStatusRefused(first, len(fresh)-1, failed[first]),
+		Object: o.world.Key, Warning: true, Reason: plan.MuxPatchRefused,
+		Message: textStatusRefused(first, len(fresh)-1, failed[first]),
 	})
 }
 
@@ -107,7 +111,8 @@ func textStatusRefused(channel types.NamespacedName, others int, why error) stri
 	if others > 0 {
 		more = fmt.Sprintf(" and of %d more channels", others)
 	}
-	return fmt.Sprintf("the API server doesn't take the status of channel %s%s; it is tried again until it does: %s", channel, more, refusal.Words(why))
+	return fmt.Sprintf("the API server doesn't take the status of channel %s%s; it is tried again until it does: %s",
+		channel, more, refusal.Words(why))
 }
 
 func (o *pass) patchChannel(ctx context.Context, patch *plan.ChannelPatch) error {

@@ -27,11 +27,13 @@ func TestRefusedStatusIsAnEventOnTheMux(t *testing.T) {
 		want   string
 	}{
 		"one channel": {failed: map[types.NamespacedName]error{key("web"): refusal}, want: fmt.Sprintf(text, "web")},
-		"three channels": {failed: map[types.NamespacedName]error{key("web"): refusal, key("api"): refusal, key("db"): refusal},
+		"three channels": {failed: map[types.NamespacedName]error{key("web"): refusal, key("api"): refusal,
+			key("db"): refusal},
 			want: fmt.Sprintf(text, "api and of 2 more channels")},
 		"a channel that failed before": {failed: map[types.NamespacedName]error{key("web"): refusal},
 			before: "web"},
-		"a busy API server": {failed: map[types.NamespacedName]error{key("web"): passing, key("api"): errors.New("connection refused")}},
+		"a busy API server": {failed: map[types.NamespacedName]error{key("web"): passing,
+			key("api"): errors.New("connection refused")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := record.NewFakeRecorder(2)

@@ -18,7 +18,8 @@ type Claimants interface {
 	Knows(mux types.NamespacedName) bool
 	// On returns the claimants on a mux.
 	On(mux types.NamespacedName) []plan.ObservedChannel
-	// Live returns a claimant as the API server has it; nil if it wants no number on the mux. It fails while the claimant's state isn't known.
+	// Live returns a claimant as the API server has it; nil if it wants no number on the mux. It fails while the
+	// claimant's state isn't known.
 	Live(ctx context.Context, mux, claimant types.NamespacedName) (*plan.ObservedChannel, error)
 	// Shown returns the listeners of a mux's Gateway with their conditions and routes, also those that ask for no number.
 	Shown(mux types.NamespacedName) []claimants.Listener

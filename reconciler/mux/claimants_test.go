@@ -26,8 +26,10 @@ func (readGateways) On(types.NamespacedName) []plan.ObservedChannel  { return ni
 func (readGateways) Shown(types.NamespacedName) []claimants.Listener { return nil }
 
 func TestListenersAreUnknownUntilTheirGatewayIsRead(t *testing.T) {
-	gateway := metav1.OwnerReference{APIVersion: "gateway.networking.k8s.io/v1", Kind: "Gateway", Name: "edge", UID: "g", Controller: ptr.To(true)}
-	application := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Gateway", Name: "edge", UID: "g", Controller: ptr.To(true)}
+	gateway := metav1.OwnerReference{APIVersion: "gateway.networking.k8s.io/v1", Kind: "Gateway", Name: "edge", UID: "g",
+		Controller: ptr.To(true)}
+	application := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Gateway", Name: "edge", UID: "g",
+		Controller: ptr.To(true)}
 	for name, test := range map[string]struct {
 		owner     metav1.OwnerReference
 		claimants Claimants
@@ -46,7 +48,8 @@ func TestListenersAreUnknownUntilTheirGatewayIsRead(t *testing.T) {
 			svc.Annotations[line.Language.Keys().Multiplexer], svc.OwnerReferences = "true", []metav1.OwnerReference{test.owner}
 			line.trim(svc)
 			line.trim(svc) // informers may trim an object twice
-			o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: svc, world: plan.World{Key: client.ObjectKeyFromObject(svc), Mux: &plan.ObservedMux{}}}
+			o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: svc,
+				world: plan.World{Key: client.ObjectKeyFromObject(svc), Mux: &plan.ObservedMux{}}}
 			o.observeClaimants(t.Context())
 			if o.world.ListenersUnknown != test.unknown {
 				t.Errorf("listeners are unknown: %t, want %t", o.world.ListenersUnknown, test.unknown)
@@ -85,7 +88,8 @@ func TestAListenerIsConfirmedByALiveRead(t *testing.T) {
 		unread bool
 		err    error
 	}{
-		"it is as the cache has it":          {cached: true, from: liveGateways{listener: listener("live")}, uid: "live", live: plan.Gone},
+		"it is as the cache has it": {cached: true, from: liveGateways{listener: listener("live")}, uid: "live",
+			live: plan.Gone},
 		"it is gone":                         {cached: true, from: liveGateways{}, live: plan.Gone},
 		"the cache doesn't have it":          {from: liveGateways{listener: listener("live")}, uid: "live", live: plan.Gone},
 		"it can't be read":                   {cached: true, from: liveGateways{fails: busy}, err: busy},
@@ -95,7 +99,8 @@ func TestAListenerIsConfirmedByALiveRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			line := newLine(t, answering{})
 			line.Claimants = test.from
-			o := &pass{Line: line, memory: newMemory(budget.Limit{}), world: plan.World{Live: map[types.NamespacedName]plan.Liveness{}}}
+			o := &pass{Line: line, memory: newMemory(budget.Limit{}),
+				world: plan.World{Live: map[types.NamespacedName]plan.Liveness{}}}
 			if test.cached {
 				o.world.Channels = []plan.ObservedChannel{*listener("cached")}
 			}

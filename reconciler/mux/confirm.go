@@ -82,7 +82,8 @@ func (o *pass) confirm(ctx context.Context, keys []types.NamespacedName) error {
 	return nil
 }
 
-// takeOut removes channels and listeners from a world, and returns those that were in it. It needs only one scan: there may be thousands.
+// takeOut removes channels and listeners from a world, and returns those that were in it. It needs only one scan: there
+// may be thousands.
 func takeOut(w *plan.World, keys []types.NamespacedName) sets.Set[types.NamespacedName] {
 	asked, found := sets.New(keys...), sets.Set[types.NamespacedName]{}
 	w.Channels = slices.DeleteFunc(w.Channels, func(c plan.ObservedChannel) bool {

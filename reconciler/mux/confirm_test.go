@@ -93,8 +93,10 @@ func TestLiveReadReplacesTheCachedChannel(t *testing.T) {
 				port = known.Ports[0].Port
 			}
 			isGone := o.world.Live[web] == plan.Gone
-			if port != test.port || !o.world.Confirmed[web] || port == unknown && (o.world.Live[web] != test.is || isGone != (test.is == plan.Gone)) {
-				t.Errorf("port %d, want %d; confirmed %t, live %d, want %d", port, test.port, o.world.Confirmed[web], o.world.Live[web], test.is)
+			if port != test.port || !o.world.Confirmed[web] || port == unknown &&
+				(o.world.Live[web] != test.is || isGone != (test.is == plan.Gone)) {
+				t.Errorf("port %d, want %d; confirmed %t, live %d, want %d", port, test.port, o.world.Confirmed[web],
+					o.world.Live[web], test.is)
 			}
 			if o.unread != (test.is == plan.Present) {
 				t.Errorf("unread: %t", o.unread)
@@ -111,7 +113,8 @@ func TestAPassConfirmsUntilItsPlanAsksForNothing(t *testing.T) {
 	for asked, fails := range map[int]bool{0: false, 1: false, maxConfirmations - 1: false, maxConfirmations: true} {
 		line, live := newLine(t, answering{}), &liveServer{}
 		line.Live = live
-		o := &pass{Line: line, memory: newMemory(budget.Limit{}), channels: map[types.NamespacedName]*corev1.Service{}, world: plan.World{Now: time.Now()}}
+		o := &pass{Line: line, memory: newMemory(budget.Limit{}), channels: map[types.NamespacedName]*corev1.Service{},
+			world: plan.World{Now: time.Now()}}
 		decisions := 0
 		p, err := o.decide(t.Context(), func(plan.World, plan.Memory) *plan.Plan {
 			decisions++
@@ -138,7 +141,8 @@ func TestPassEndsIfTheMuxIsNotAsCached(t *testing.T) {
 		line := newLine(t, answering{})
 		line.Live = &liveServer{services: map[string]*corev1.Service{"mux": test.live}}
 		key := client.ObjectKeyFromObject(service(""))
-		o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: service("1"), world: plan.World{Key: key, Mux: &plan.ObservedMux{}}}
+		o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: service("1"),
+			world: plan.World{Key: key, Mux: &plan.ObservedMux{}}}
 		err := o.confirm(t.Context(), []types.NamespacedName{key})
 		if (err != nil) != test.fails || test.fails != errors.Is(err, errBehind) || !test.fails && !o.world.Confirmed[key] {
 			t.Errorf("%s: %v", name, err)

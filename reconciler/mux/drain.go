@@ -39,8 +39,9 @@ func (l *Line) Spoken(ctx context.Context) ([]types.NamespacedName, error) {
 	return slices.Compact(muxes), nil
 }
 
-// Drain makes one pass that removes everything of ours from a mux and its channels. It returns the plan that it carried out. An empty plan means that
-// nothing is left to do. If only channels are left whose status can't be written, Drain returns an error.
+// Drain makes one pass that removes everything of ours from a mux and its channels. It returns the plan that it carried
+// out. An empty plan means that nothing is left to do. If only channels are left whose status can't be written, Drain
+// returns an error.
 func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan, error) {
 	memory := l.memory(mux)
 	o, err := l.observe(ctx, mux, memory)
@@ -84,7 +85,8 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 func (o *pass) notDrained() error {
 	stuck := slices.SortedFunc(maps.Keys(o.known.Stuck), plan.CompareKeys)
 	stuck = slices.DeleteFunc(stuck, func(channel types.NamespacedName) bool { return o.channels[channel] == nil })
-	return fmt.Errorf("mux %s: %d channel(s) keep their ports, such as %s, because their status can't be written: it is tried again",
+	return fmt.Errorf("mux %s: %d channel(s) keep their ports, such as %s, because their status can't be written: it is "+
+		"tried again",
 		o.world.Key, len(stuck), stuck[0])
 }
 

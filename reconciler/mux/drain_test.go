@@ -83,7 +83,8 @@ type statuses struct {
 	of *drainServer
 }
 
-func (s statuses) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+func (s statuses) Patch(_ context.Context, obj client.Object, _ client.Patch,
+	_ ...client.SubResourcePatchOption) error {
 	if s.of.unwritable[obj.GetName()] {
 		return apierrors.NewTooManyRequestsError("busy")
 	}
@@ -131,7 +132,8 @@ func newDrainServer(t *testing.T, channels map[string]int32) *drainServer {
 	g.services["mux"] = mux
 	for name, number := range channels {
 		public := strconv.Itoa(int(number))
-		mux.Spec.Ports = append(mux.Spec.Ports, corev1.ServicePort{Name: strings.Repeat("a", 15) + public, Port: number, Protocol: "TCP"})
+		mux.Spec.Ports = append(mux.Spec.Ports,
+			corev1.ServicePort{Name: strings.Repeat("a", 15) + public, Port: number, Protocol: "TCP"})
 		g.services[name] = &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, UID: types.UID(name), ResourceVersion: "1",
 				Annotations: map[string]string{g.language.Keys().Ports: "http:" + public + "->" + public}},
@@ -159,7 +161,8 @@ func (g *drainServer) remaining() (shows []string, ports []int32) {
 	return shows, ports
 }
 
-// TestDrainSkipsAChannelThatCannotBeWritten: the channel keeps its address and its port until its status can be written.
+// TestDrainSkipsAChannelThatCannotBeWritten: the channel keeps its address and its port until its status can be
+// written.
 func TestDrainSkipsAChannelThatCannotBeWritten(t *testing.T) {
 	g := newDrainServer(t, map[string]int32{"api": 20000, "bad": 20001, "web": 20002})
 	now, cache := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), freshCache{g}
@@ -168,7 +171,9 @@ func TestDrainSkipsAChannelThatCannotBeWritten(t *testing.T) {
 	}
 	line := New(Options{
 		Language: g.language, Cache: cache, Live: g, Writer: g, Sources: slices, OnMux: slices, Metrics: unmetered{},
-		Ledgers: ledger.NewStore(g.language.Keys(), cache, g, g), Board: ledger.NewBoard(nil), Now: func() time.Time { return now },
+		Ledgers: ledger.NewStore(g.language.Keys(), cache, g, g), Board: ledger.NewBoard(nil), Now: func() time.Time {
+			return now
+		},
 	})
 	mux := client.ObjectKeyFromObject(g.services["mux"])
 	check := func(shows []string, ports []int32) {

@@ -23,7 +23,9 @@ const maxIsolated = 3
 // dry runs and no write. The next pass leaves the channel out.
 func (o *pass) isolate(ctx context.Context, p *plan.Plan, why error) (bool, error) {
 	adds := additions(o.service, validation.ParseRanges(o.service.Annotations[o.Language.Keys().Ranges]), p)
-	added := slices.DeleteFunc(slices.Clone(p.Publish.Added), func(key types.NamespacedName) bool { return len(adds[key]) == 0 })
+	added := slices.DeleteFunc(slices.Clone(p.Publish.Added), func(key types.NamespacedName) bool {
+		return len(adds[key]) == 0
+	})
 	if len(added) == 0 {
 		return false, why
 	}
@@ -56,9 +58,11 @@ func (o *pass) isolate(ctx context.Context, p *plan.Plan, why error) (bool, erro
 	return true, nil
 }
 
-// tryWithout sends the mux's patch without some channels as a dry run. It returns the API server's refusal; nil if there was none. Channels
-// to which the plan adds nothing get nothing in the dry run either: otherwise they could get the numbers of the channels that are left out.
-func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]plan.Slot, without []types.NamespacedName, why error) (reason, err error) {
+// tryWithout sends the mux's patch without some channels as a dry run. It returns the API server's refusal; nil if
+// there was none. Channels to which the plan adds nothing get nothing in the dry run either: otherwise they could get
+// the numbers of the channels that are left out.
+func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]plan.Slot,
+	without []types.NamespacedName, why error) (reason, err error) {
 	trial := *o
 	trial.known.Refused = make(map[types.NamespacedName]plan.PatchRefusal, len(o.known.Refused)+len(without))
 	for i := range o.world.Channels {
@@ -86,8 +90,9 @@ func (o *pass) tryWithout(ctx context.Context, adds map[types.NamespacedName][]p
 	return nil, err
 }
 
-// refuse makes the next plans leave a channel out. The pause of a channel that was tried grows each time. The others get the shortest pause, so that
-// they are tried first the next time. If node ports are used up, the pauses of all grow.
+// refuse makes the next plans leave a channel out. The pause of a channel that was tried grows each time. The others
+// get the shortest pause, so that they are tried first the next time. If node ports are used up, the pauses of all
+// grow.
 func (o *pass) refuse(key types.NamespacedName, slots []plan.Slot, reason error, tried bool) {
 	at := slices.IndexFunc(o.world.Channels, func(c plan.ObservedChannel) bool { return c.Key == key })
 	if at < 0 {

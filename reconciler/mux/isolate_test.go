@@ -31,7 +31,8 @@ type strictServer struct {
 	mux             *corev1.Service
 }
 
-func (p *strictServer) Patch(_ context.Context, obj client.Object, patch client.Patch, options ...client.PatchOption) error {
+func (p *strictServer) Patch(_ context.Context, obj client.Object, patch client.Patch,
+	options ...client.PatchOption) error {
 	var how client.PatchOptions
 	how.ApplyOptions(options)
 	body, err := patch.Data(obj)
@@ -70,13 +71,19 @@ func TestDryRunsFindTheRefusedChannel(t *testing.T) {
 		served          int
 		passes, dryRuns int // at most
 	}{
-		"none of 1,000":                         {channels: 1000, nodePorts: 1 << 16, served: 1000, passes: 1},
-		"one of 1,000":                          {channels: 1000, refuses: []int32{1700}, nodePorts: 1 << 16, served: 999, passes: 2, dryRuns: 11},
-		"the first of 1,000":                    {channels: 1000, refuses: []int32{1001}, nodePorts: 1 << 16, served: 999, passes: 2, dryRuns: 11},
-		"the last of 1,000":                     {channels: 1000, refuses: []int32{2000}, nodePorts: 1 << 16, served: 999, passes: 2, dryRuns: 11},
-		"the only one":                          {channels: 1, refuses: []int32{1001}, nodePorts: 1 << 16, passes: 2, dryRuns: 1},
-		"three of 100":                          {channels: 100, refuses: []int32{1001, 1050, 1090}, nodePorts: 1 << 16, served: 97, passes: 4, dryRuns: 24},
-		"five of 100: later channels wait":      {channels: 100, refuses: []int32{1020, 1021, 1022, 1023, 1024}, nodePorts: 1 << 16, served: 19, passes: 5, dryRuns: 32},
+		"none of 1,000": {channels: 1000, nodePorts: 1 << 16, served: 1000, passes: 1},
+		"one of 1,000": {channels: 1000, refuses: []int32{1700}, nodePorts: 1 << 16, served: 999,
+			passes: 2, dryRuns: 11},
+		"the first of 1,000": {channels: 1000, refuses: []int32{1001}, nodePorts: 1 << 16, served: 999,
+			passes: 2, dryRuns: 11},
+		"the last of 1,000": {channels: 1000, refuses: []int32{2000}, nodePorts: 1 << 16, served: 999,
+			passes: 2, dryRuns: 11},
+		"the only one": {channels: 1, refuses: []int32{1001}, nodePorts: 1 << 16, passes: 2,
+			dryRuns: 1},
+		"three of 100": {channels: 100, refuses: []int32{1001, 1050, 1090}, nodePorts: 1 << 16,
+			served: 97, passes: 4, dryRuns: 24},
+		"five of 100: later channels wait": {channels: 100, refuses: []int32{1020, 1021, 1022, 1023, 1024},
+			nodePorts: 1 << 16, served: 19, passes: 5, dryRuns: 32},
 		"too few node ports: the youngest wait": {channels: 100, nodePorts: 40, served: 40, passes: 2, dryRuns: 8},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +108,8 @@ func TestDryRunsFindTheRefusedChannel(t *testing.T) {
 				served--
 			}
 			if served != test.served || server.writes > 1 || passes > test.passes || server.dryRuns > test.dryRuns {
-				t.Errorf("%d channels are served, want %d; %d passes, want at most %d; %d writes, want at most 1; %d dry runs, want at most %d",
+				t.Errorf("%d channels are served, want %d; %d passes, want at most %d; %d writes, want at most 1; %d dry runs, "+
+					"want at most %d",
 					served, test.served, passes, test.passes, server.writes, server.dryRuns, test.dryRuns)
 			}
 			for i := range server.mux.Spec.Ports[:max(served-1, 0)] {
@@ -124,7 +132,8 @@ func TestNoChannelIsRefusedForAForeignPort(t *testing.T) {
 	}
 }
 
-// TestWaitingChannelsDontHideTheRefusedOne: a second channel, whose number is refused too, waits for the room of the first.
+// TestWaitingChannelsDontHideTheRefusedOne: a second channel, whose number is refused too, waits for the room of the
+// first.
 func TestWaitingChannelsDontHideTheRefusedOne(t *testing.T) {
 	server := &strictServer{refuses: map[int32]bool{1002: true, 1003: true}, nodePorts: 1 << 16}
 	o := newIsolation(t, server, 3)
@@ -154,15 +163,17 @@ func newIsolation(t *testing.T, server *strictServer, channels int) *pass {
 	line.Now = func() time.Time { return now }
 	o := &pass{Line: line,
 		service: mux.DeepCopy(), channels: map[types.NamespacedName]*corev1.Service{}, memory: newMemory(budget.Limit{}),
-		world: plan.World{Now: now, Keys: line.Language.Keys(), Key: client.ObjectKeyFromObject(mux), Mux: plan.ReadMux(line.Language, mux, false)},
+		world: plan.World{Now: now, Keys: line.Language.Keys(), Key: client.ObjectKeyFromObject(mux),
+			Mux: plan.ReadMux(line.Language, mux, false)},
 	}
 	o.world.Ledger = plan.Reading{Condition: plan.Good, Name: "claims"}
 	for i := range channels {
 		svc := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: fmt.Sprintf("c-%d", channels-i), UID: types.UID(fmt.Sprint(i)),
 				CreationTimestamp: metav1.NewTime(now.Add(time.Duration(i-channels) * time.Minute))},
-			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To(validation.DefaultPrefix + "/mux"),
-				Ports: []corev1.ServicePort{{Name: "x", Port: int32(1001 + i), Protocol: "TCP"}}},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+				LoadBalancerClass: ptr.To(validation.DefaultPrefix + "/mux"),
+				Ports:             []corev1.ServicePort{{Name: "x", Port: int32(1001 + i), Protocol: "TCP"}}},
 		}
 		o.world.Channels = append(o.world.Channels, plan.ReadChannel(line.Language, svc))
 		o.channels[client.ObjectKeyFromObject(svc)] = svc
@@ -170,10 +181,11 @@ func newIsolation(t *testing.T, server *strictServer, channels int) *pass {
 	return o
 }
 
-// TestTheRefusedChannelWaitsLongerEachTime: the channels that only come after it in the order are tried first the next time. Without node ports no
-// channel is the cause, and all wait longer.
+// TestTheRefusedChannelWaitsLongerEachTime: the channels that only come after it in the order are tried first the next
+// time. Without node ports no channel is the cause, and all wait longer.
 func TestTheRefusedChannelWaitsLongerEachTime(t *testing.T) {
-	policy, full := forbidden("by a policy"), apierrors.NewInternalError(errors.New("failed to allocate a nodePort: range is full"))
+	policy, full := forbidden("by a policy"), apierrors.NewInternalError(errors.New("failed to allocate a nodePort: "+
+		"range is full"))
 	for name, test := range map[string]struct {
 		reason error
 		tried  bool

@@ -44,8 +44,9 @@ func TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			server := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Namespace: mux.Namespace, Name: "old", UID: "uid", Labels: old.Labels, Annotations: old.Annotations},
-				Data:       map[string]string{codec.PlainKey: old.Plain},
+				ObjectMeta: metav1.ObjectMeta{Namespace: mux.Namespace, Name: "old", UID: "uid", Labels: old.Labels,
+					Annotations: old.Annotations},
+				Data: map[string]string{codec.PlainKey: old.Plain},
 			}).Build()
 			writer := interceptor.NewClient(server, interceptor.Funcs{
 				Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
@@ -57,7 +58,8 @@ func TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 			})
 			line.Ledgers, line.Events = ledger.NewStore(keys, emptyCache{}, server, writer), events
 			o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: service("1"), world: plan.World{Key: mux}}
-			if o.entry, err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "new", InForce: "old", Stamp: 1}); err != nil {
+			if o.entry,
+				err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "new", InForce: "old", Stamp: 1}); err != nil {
 				t.Fatal(err)
 			}
 			if err := o.writeLedger(t.Context(), &plan.LedgerWrite{Ledger: plan.Ledger{Mux: mux, Generation: 2}}); err != nil {
@@ -83,9 +85,12 @@ func TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 
 // TestALedgerThatAnotherWriterKeepsChangingWaitsForItsTurn: such as one whose labels are removed after each write.
 func TestALedgerThatAnotherWriterKeepsChangingWaitsForItsTurn(t *testing.T) {
-	line, mux, now := newLine(t, answering{}), types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, time.Unix(1_000_000, 0)
+	line, mux, now := newLine(t, answering{}), types.NamespacedName{Namespace: "svc-mux", Name: "mux"},
+		time.Unix(1_000_000, 0)
 	server := fake.NewClientBuilder().Build()
-	line.Ledgers, line.Now = ledger.NewStore(line.Language.Keys(), emptyCache{}, server, server), func() time.Time { return now }
+	line.Ledgers, line.Now = ledger.NewStore(line.Language.Keys(), emptyCache{}, server, server), func() time.Time {
+		return now
+	}
 	o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: service("1"), world: plan.World{Key: mux}}
 	var versions []string
 	settle := func(generation int64) time.Time {

@@ -39,7 +39,8 @@ type Options struct {
 	Writer client.Client
 	// Sources returns the slices of a channel, OnMux our slices of a mux.
 	Sources, OnMux Slices
-	// Backing returns whether a channel has backends on a mux, and why a slice of it can't be written; empty if all can. Backing may be nil.
+	// Backing returns whether a channel has backends on a mux, and why a slice of it can't be written; empty if all can.
+	// Backing may be nil.
 	Backing func(channel types.NamespacedName, mux types.UID) (is plan.Backing, refused string)
 	// Excess returns how a limit cuts a channel's endpoints on a mux; empty if none does. Excess may be nil.
 	Excess func(channel types.NamespacedName, mux types.UID) string
@@ -67,7 +68,8 @@ type Options struct {
 	Print func(*plan.Plan)
 }
 
-type Slices func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
+type Slices func(ctx context.Context, cache client.Reader, service types.NamespacedName) ([]*discoveryv1.EndpointSlice,
+	error)
 
 // Metrics counts decisions and writes.
 type Metrics interface {
@@ -130,7 +132,8 @@ func (l *Line) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if apierrors.IsConflict(err) || errors.Is(err, errBehind) {
 		o.rememberPass(nil) // a write conflict isn't worth reporting
 		// The informer's event will cause the next pass; requeue in case it doesn't.
-		logr.FromContextOrDiscard(ctx).V(1).Info("another writer was faster, or the cache is behind: the pass is repeated", "reason", err.Error())
+		logr.FromContextOrDiscard(ctx).V(1).Info("another writer was faster, or the cache is behind: the pass is repeated",
+			"reason", err.Error())
 		return reconcile.Result{RequeueAfter: behindPause}, nil
 	}
 	o.rememberPass(err)

@@ -42,7 +42,8 @@ type refusingServer struct {
 	err error
 }
 
-func (r refusingServer) Patch(ctx context.Context, obj client.Object, patch client.Patch, options ...client.PatchOption) error {
+func (r refusingServer) Patch(ctx context.Context, obj client.Object, patch client.Patch,
+	options ...client.PatchOption) error {
 	if _, isService := obj.(*corev1.Service); isService {
 		return r.err
 	}
@@ -62,8 +63,10 @@ func TestAConflictIsNoFailure(t *testing.T) {
 			g := newDrainServer(t, map[string]int32{"web": 20000})
 			cache, server := freshCache{g}, refusingServer{g, test.err}
 			line := New(Options{
-				Language: g.language, Cache: cache, Live: g, Writer: server, Sources: noSlices, OnMux: noSlices, Metrics: uncounted{},
-				Ledgers: ledger.NewStore(g.language.Keys(), cache, g, g), Board: ledger.NewBoard(nil), Events: record.NewFakeRecorder(10),
+				Language: g.language, Cache: cache, Live: g, Writer: server, Sources: noSlices, OnMux: noSlices,
+				Metrics: uncounted{},
+				Ledgers: ledger.NewStore(g.language.Keys(), cache, g, g), Board: ledger.NewBoard(nil),
+				Events:  record.NewFakeRecorder(10),
 				Backing: func(types.NamespacedName, types.UID) (plan.Backing, string) { return plan.Backed, "" }, Now: time.Now,
 			})
 			mux := client.ObjectKeyFromObject(g.services["mux"])

@@ -60,7 +60,8 @@ func (c *cached) Mux() (*corev1.Service, bool, error) {
 
 func (c *cached) Channels() ([]*corev1.Service, error) {
 	var list corev1.ServiceList
-	if err := c.line.Cache.List(c.ctx, &list, client.MatchingFields{indexMux: c.mux.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.line.Cache.List(c.ctx, &list, client.MatchingFields{indexMux: c.mux.String()},
+		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("channels of mux %s: %w", c.mux, err)
 	}
 	services := make([]*corev1.Service, 0, len(list.Items))

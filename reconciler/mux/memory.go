@@ -17,8 +17,9 @@ import (
 
 // memory is what the process remembers of one mux between passes.
 type memory struct {
-	// standing are the Events that were sent about lasting problems, and backendEvents those about the first and the last backend of a channel. Each
-	// pass decides the same Events again: those about backends until the channel's status is written.
+	// standing are the Events that were sent about lasting problems, and backendEvents those about the first and the last
+	// backend of a channel. Each pass decides the same Events again: those about backends until the channel's status is
+	// written.
 	standing, backendEvents sentEvents
 	setbacks                setbacks
 	// refused are channels whose ports the API server refused, as long as their setbacks last.
@@ -86,8 +87,8 @@ func (m *memory) dropDue() {
 	})
 }
 
-// refusals returns the refusals in force. A refusal ends after its pause, when the channel's request changes, or once the mux has the
-// numbers: the former leader may still have written them.
+// refusals returns the refusals in force. A refusal ends after its pause, when the channel's request changes, or once
+// the mux has the numbers: the former leader may still have written them.
 func (m *memory) refusals(w *plan.World) map[types.NamespacedName]plan.PatchRefusal {
 	refused, has := map[types.NamespacedName]plan.PatchRefusal{}, map[plan.Slot]bool{}
 	if w.Mux != nil {
@@ -116,8 +117,8 @@ func hashRequest(c *plan.ObservedChannel) uint64 {
 // sentEvents are Events that were sent, and whose cause still exists.
 type sentEvents struct{ sets.Set[plan.Event] }
 
-// unsent returns the Events that weren't sent yet. An Event that is missing from the list is forgotten, so that it counts
-// as new later.
+// unsent returns the Events that weren't sent yet. An Event that is missing from the list is forgotten, so that it
+// counts as new later.
 func (s *sentEvents) unsent(events []plan.Event) []plan.Event {
 	news := slices.DeleteFunc(slices.Clone(events), s.Has)
 	s.Set = sets.New(events...)

@@ -93,7 +93,9 @@ func TestEventIsSentAgainOnlyAfterItsCauseWasGone(t *testing.T) {
 // TestContestedUntilIsTheSameInEachPass: the Event quotes the time, and would be sent again if the time changed.
 func TestContestedUntilIsTheSameInEachPass(t *testing.T) {
 	m, end := newMemory(budget.Limit{}), time.Unix(1_000_000, 0)
-	for _, step := range []struct{ asked, want time.Duration }{{0, 0}, {99 * time.Millisecond, 0}, {-99 * time.Millisecond, 0}, {time.Second, time.Second}} {
+	for _, step := range []struct {
+		asked, want time.Duration
+	}{{0, 0}, {99 * time.Millisecond, 0}, {-99 * time.Millisecond, 0}, {time.Second, time.Second}} {
 		if got := m.contestedUntil(end.Add(step.asked)); !got.Equal(end.Add(step.want)) {
 			t.Errorf("%s later: until %s", step.asked, got)
 		}
@@ -107,8 +109,9 @@ func TestRefusalEndsOnceTheMuxHasTheNumber(t *testing.T) {
 	m := newMemory(budget.Limit{})
 	m.setbacks.failed(write{itsPorts, channel.Key}, w.Now)
 	m.refused[channel.Key] = refused{
-		request:      hashRequest(&channel),
-		PatchRefusal: plan.PatchRefusal{Words: "no", Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}, {Number: 81, Protocol: "TCP"}}},
+		request: hashRequest(&channel),
+		PatchRefusal: plan.PatchRefusal{Words: "no",
+			Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}, {Number: 81, Protocol: "TCP"}}},
 	}
 	for _, step := range []struct {
 		has  int32
@@ -125,7 +128,8 @@ func TestRefusalEndsWithItsPauseOrItsRequest(t *testing.T) {
 	channel := plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: web}}}
 	m, began := newMemory(budget.Limit{}), time.Unix(1_000_000, 0)
 	m.setbacks.failed(write{itsPorts, web}, began)
-	m.refused[web] = refused{request: hashRequest(&channel), PatchRefusal: plan.PatchRefusal{Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}}}}
+	m.refused[web] = refused{request: hashRequest(&channel),
+		PatchRefusal: plan.PatchRefusal{Slots: []plan.Slot{{Number: 80, Protocol: "TCP"}}}}
 	edited := channel
 	edited.Ports = []validation.ChannelPort{{Name: "http"}}
 	for name, test := range map[string]struct {
@@ -171,7 +175,8 @@ func TestWhatIsGoneHasNoPace(t *testing.T) {
 	if isKnown() {
 		t.Error("a channel or listener that a pass doesn't find any more has a pace")
 	}
-	(outside{line}).onStray(t.Context(), nil, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}, nil)
+	(outside{line}).onStray(t.Context(), nil,
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}, nil)
 	if isKnown() {
 		t.Error("a stray that was deleted has a pace")
 	}

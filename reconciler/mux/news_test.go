@@ -35,7 +35,8 @@ func TestNewsAreAboutTheMuxThatAnObjectIsOrNames(t *testing.T) {
 }
 
 func ledgerOf(mux string) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{validation.DefaultPrefix + "/mux": mux}}}
+	return &metav1.PartialObjectMetadata{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{validation.DefaultPrefix + "/mux": mux}}}
 }
 
 // The original's finalizer would block the deletion of a mux that nobody reconciles any more.
@@ -71,12 +72,15 @@ func TestLeftoversGoFromAMuxThatIsNotReconciledAnyMore(t *testing.T) {
 
 func TestAdditionsAreHeldClaimsThatAreNotOnTheMuxYet(t *testing.T) {
 	claim := func(name string, number int32, state plan.State) plan.Claim {
-		return plan.Claim{Owner: plan.PortID{Channel: types.NamespacedName{Namespace: "shop", Name: name}, Name: "http", Protocol: corev1.ProtocolTCP}, Public: number, State: state}
+		return plan.Claim{Owner: plan.PortID{Channel: types.NamespacedName{Namespace: "shop", Name: name}, Name: "http",
+			Protocol: corev1.ProtocolTCP}, Public: number, State: state}
 	}
 	mux := service("1")
 	mux.Spec.Ports = []corev1.ServicePort{{Name: "a", Port: 80, Protocol: corev1.ProtocolTCP}}
-	p := &plan.Plan{InForce: []plan.Claim{claim("there", 80, plan.Held), claim("comes", 81, plan.Held), claim("goes", 82, plan.Releasing)}}
-	adds := additions(mux, []validation.MuxRange{{Name: "r", Run: validation.PortRange{First: 90, Last: 99}, Protocol: corev1.ProtocolTCP}}, p)
+	p := &plan.Plan{InForce: []plan.Claim{claim("there", 80, plan.Held), claim("comes", 81, plan.Held),
+		claim("goes", 82, plan.Releasing)}}
+	adds := additions(mux,
+		[]validation.MuxRange{{Name: "r", Run: validation.PortRange{First: 90, Last: 99}, Protocol: corev1.ProtocolTCP}}, p)
 	comes := types.NamespacedName{Namespace: "shop", Name: "comes"}
 	if len(adds) != 1 || len(adds[comes]) != 1 || adds[comes][0].Number != 81 {
 		t.Errorf("got %v", adds)

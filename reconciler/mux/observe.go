@@ -99,8 +99,8 @@ func (l *Line) isMux(svc *corev1.Service) bool {
 	return l.Language.Classify(svc).Mux() && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-// Service returns the newest known state of a Service; nil if it doesn't exist. Callers must not change it: it belongs to
-// the cache.
+// Service returns the newest known state of a Service; nil if it doesn't exist. Callers must not change it: it belongs
+// to the cache.
 func (l *Line) Service(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	written := l.services.Before()
 	shown, err := l.shown(ctx, key)
@@ -158,7 +158,8 @@ func (l *Line) catchUp(ctx context.Context) (bool, error) {
 func (o *pass) observeChannels(ctx context.Context) error {
 	var list corev1.ServiceList
 	written := o.services.Before()
-	if err := o.Cache.List(ctx, &list, client.MatchingFields{indexMux: o.world.Key.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := o.Cache.List(ctx, &list, client.MatchingFields{indexMux: o.world.Key.String()},
+		client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("channels of mux %s: %w", o.world.Key, err)
 	}
 	for i := range list.Items {
@@ -219,8 +220,8 @@ func (o *pass) addChannel(ctx context.Context, channel plan.ObservedChannel) {
 	o.world.Channels = append(o.world.Channels, channel)
 }
 
-// hasNoReadyEndpoint is true for a channel that certainly has no backends. The backends line may not have seen a new channel yet, and to wait for
-// its report would cost a second write of the channel's status.
+// hasNoReadyEndpoint is true for a channel that certainly has no backends. The backends line may not have seen a new
+// channel yet, and to wait for its report would cost a second write of the channel's status.
 func (l *Line) hasNoReadyEndpoint(ctx context.Context, channel types.NamespacedName) bool {
 	sources, err := l.Sources(ctx, l.Cache, channel)
 	return err == nil && muxslices.BackingOf(sources, nil, nil) == plan.Unbacked

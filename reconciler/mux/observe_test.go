@@ -26,7 +26,8 @@ type countingReader struct {
 	fails error
 }
 
-func (c *countingReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+func (c *countingReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
+	options ...client.GetOption) error {
 	c.reads++
 	if c.fails != nil {
 		return c.fails
@@ -47,10 +48,13 @@ func TestLiveReadsEndOnceTheCacheShowsTheWrite(t *testing.T) {
 		"the cache is behind":                   {"12", "12", "11", 9},
 	} {
 		t.Run(name, func(t *testing.T) {
-			live := &countingReader{drainServer: &drainServer{language: languageOf(t), services: map[string]*corev1.Service{"mux": service(test.live)}}}
+			live := &countingReader{drainServer: &drainServer{language: languageOf(t),
+				services: map[string]*corev1.Service{"mux": service(test.live)}}}
 			cache := &drainServer{language: live.language, services: map[string]*corev1.Service{"mux": service(test.cached)}}
 			now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-			line := New(Options{Language: live.language, Cache: freshCache{cache}, Live: live, Now: func() time.Time { return now }})
+			line := New(Options{Language: live.language, Cache: freshCache{cache}, Live: live, Now: func() time.Time {
+				return now
+			}})
 			line.services.Put(service(test.written))
 			for range 10 {
 				now = now.Add(time.Minute)
@@ -71,9 +75,12 @@ func TestLiveReadsEndOnceTheCacheShowsTheWrite(t *testing.T) {
 
 // TestAPassFirstReadsWhatTheCacheShouldShow: a pass decides nothing while the cache is behind a write of long ago.
 func TestAPassFirstReadsWhatTheCacheShouldShow(t *testing.T) {
-	live := &countingReader{drainServer: &drainServer{language: languageOf(t), services: map[string]*corev1.Service{"mux": service("12")}}}
+	live := &countingReader{drainServer: &drainServer{language: languageOf(t),
+		services: map[string]*corev1.Service{"mux": service("12")}}}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	line := New(Options{Language: live.language, Cache: freshCache{live.drainServer}, Live: live, Now: func() time.Time { return now }})
+	line := New(Options{Language: live.language, Cache: freshCache{live.drainServer}, Live: live, Now: func() time.Time {
+		return now
+	}})
 	line.services.Put(service("12"))
 	now = now.Add(2 * patience)
 	result, err := line.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(service(""))})
@@ -82,7 +89,8 @@ func TestAPassFirstReadsWhatTheCacheShouldShow(t *testing.T) {
 	}
 }
 
-// TestANewChannelWithoutEndpointsHasNoBackends although the backends line hasn't seen it yet: one write of its status tells its owner everything.
+// TestANewChannelWithoutEndpointsHasNoBackends although the backends line hasn't seen it yet: one write of its status
+// tells its owner everything.
 func TestANewChannelWithoutEndpointsHasNoBackends(t *testing.T) {
 	ready := &discoveryv1.EndpointSlice{
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},
@@ -95,12 +103,13 @@ func TestANewChannelWithoutEndpointsHasNoBackends(t *testing.T) {
 		failed   error
 		want     plan.Backing
 	}{
-		"no endpoint":                 {want: plan.Unbacked},
-		"a ready endpoint":            {sources: []*discoveryv1.EndpointSlice{ready}, want: plan.Unknown},
-		"told something before":       {told: true, want: plan.Unknown},
-		"reported":                    {reported: plan.NotCarried, want: plan.NotCarried},
-		"its endpoints aren't known":  {failed: errors.New("no cache"), want: plan.Unknown},
-		"reported, with one endpoint": {reported: plan.Backed, sources: []*discoveryv1.EndpointSlice{ready}, want: plan.Backed},
+		"no endpoint":                {want: plan.Unbacked},
+		"a ready endpoint":           {sources: []*discoveryv1.EndpointSlice{ready}, want: plan.Unknown},
+		"told something before":      {told: true, want: plan.Unknown},
+		"reported":                   {reported: plan.NotCarried, want: plan.NotCarried},
+		"its endpoints aren't known": {failed: errors.New("no cache"), want: plan.Unknown},
+		"reported, with one endpoint": {reported: plan.Backed, sources: []*discoveryv1.EndpointSlice{ready},
+			want: plan.Backed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			line := newLine(t, answering{})
@@ -165,7 +174,8 @@ func TestAChannelThatTheCacheLacksIsKnown(t *testing.T) {
 		})
 	}
 	for mux, want := range map[types.NamespacedName]int{{Namespace: "svc-mux", Name: "mux"}: 1, noMux: 0} {
-		o := &pass{Line: line, world: plan.World{Key: mux}, channels: map[types.NamespacedName]*corev1.Service{}, memory: newMemory(budget.Limit{})}
+		o := &pass{Line: line, world: plan.World{Key: mux}, channels: map[types.NamespacedName]*corev1.Service{},
+			memory: newMemory(budget.Limit{})}
 		if err := o.observeChannels(t.Context()); err != nil || len(o.world.Channels) != want {
 			t.Errorf("mux %q: channels %v, %v; want %d", mux, o.world.Channels, err, want)
 		}

@@ -49,14 +49,16 @@ func optionalParts(keys validation.Keys, annotations map[string]string) []option
 		{"what is written for people on the mux was refused", notes, func(patch plan.MuxPatch) plan.MuxPatch {
 			return withoutNotes(patch, keys, annotations)
 		}},
-		{"the DNS names that are gathered on the mux were refused, and stay as they are", names, func(patch plan.MuxPatch) plan.MuxPatch {
-			return withoutNames(patch, keys)
-		}},
+		{"the DNS names that are gathered on the mux were refused, and stay as they are", names,
+			func(patch plan.MuxPatch) plan.MuxPatch {
+				return withoutNames(patch, keys)
+			}},
 	}
 }
 
 // publishWithout writes the mux without some parts. If the API server accepts the rest, the parts were the cause.
-func (o *pass) publishWithout(ctx context.Context, p *plan.Plan, bare *plan.MuxPatch, parts []optionalPart, why error) error {
+func (o *pass) publishWithout(ctx context.Context, p *plan.Plan, bare *plan.MuxPatch, parts []optionalPart,
+	why error) error {
 	if isEmpty(bare) {
 		o.giveTurnBack(p)
 	} else {
@@ -82,7 +84,8 @@ func (o *pass) leaveOut(p *plan.Plan, part optionalPart, why error) {
 	o.memory.setbacks.failed(write{what: part.what}, o.Now())
 }
 
-// withoutNotes leaves out the annotations for people, and removes those that the mux has: names and ports need the room.
+// withoutNotes leaves out the annotations for people, and removes those that the mux has: names and ports need the
+// room.
 func withoutNotes(patch plan.MuxPatch, keys validation.Keys, there map[string]string) plan.MuxPatch {
 	patch.Annotations = maps.Clone(patch.Annotations)
 	for _, key := range [...]string{keys.Channels, keys.Topology, keys.Summary} {

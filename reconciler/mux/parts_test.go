@@ -48,8 +48,8 @@ func (p *pickyServer) Patch(_ context.Context, obj client.Object, patch client.P
 	return nil
 }
 
-// TestAnnotationsThatAreRefusedAreLeftOut: ports, and the other annotations, still come to the mux. The refused annotations are left out of the
-// next patches, too, until their pause is over. The mux gets one Event about them.
+// TestAnnotationsThatAreRefusedAreLeftOut: ports, and the other annotations, still come to the mux. The refused
+// annotations are left out of the next patches, too, until their pause is over. The mux gets one Event about them.
 func TestAnnotationsThatAreRefusedAreLeftOut(t *testing.T) {
 	keys := languageOf(t).Keys()
 	for name, test := range map[string]struct {
@@ -100,8 +100,8 @@ func TestAnnotationsThatAreRefusedAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreLeftOutAreNoDrift: each pass finds that the mux lacks the names. No other writer undid a write, so the next real drift is corrected
-// at once.
+// TestNamesThatAreLeftOutAreNoDrift: each pass finds that the mux lacks the names. No other writer undid a write, so
+// the next real drift is corrected at once.
 func TestNamesThatAreLeftOutAreNoDrift(t *testing.T) {
 	o := newIsolation(t, &strictServer{nodePorts: 1 << 16}, 0)
 	o.Writer = &pickyServer{refuses: []string{validation.FormerHostname}}
@@ -127,7 +127,8 @@ func TestNoAnnotationIsLeftOutForNodePorts(t *testing.T) {
 	server, why := &pickyServer{}, apierrors.NewInternalError(errors.New("failed to allocate a nodePort: range is full"))
 	o.Writer = server
 	patch := plan.MuxPatch{Annotations: map[string]string{o.Language.Keys().Topology: "now"}}
-	if again, err := o.publishInParts(t.Context(), &plan.Plan{Mux: o.world.Key, Publish: &patch}, patch, why); again || !errors.Is(err, why) || len(server.wrote) > 0 {
+	if again, err := o.publishInParts(t.Context(), &plan.Plan{Mux: o.world.Key, Publish: &patch}, patch, why); again ||
+		!errors.Is(err, why) || len(server.wrote) > 0 {
 		t.Errorf("another plan %t, %v, after %d writes", again, err, len(server.wrote))
 	}
 }
@@ -142,11 +143,14 @@ func namesOf(annotations map[string]any) string {
 		}
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return strings.Compare(strings.TrimPrefix(a, "-"), strings.TrimPrefix(b, "-")) })
+	slices.SortFunc(names, func(a, b string) int {
+		return strings.Compare(strings.TrimPrefix(a, "-"), strings.TrimPrefix(b, "-"))
+	})
 	return strings.Join(names, " ")
 }
 
-// TestAnOwnWriteThatTheCacheNeverShowedIsReadBeforeAPass: a pass that decides from an older state could give a number away.
+// TestAnOwnWriteThatTheCacheNeverShowedIsReadBeforeAPass: a pass that decides from an older state could give a number
+// away.
 func TestAnOwnWriteThatTheCacheNeverShowedIsReadBeforeAPass(t *testing.T) {
 	server := newDrainServer(t, nil)
 	live := &countingReader{drainServer: server}
@@ -166,7 +170,9 @@ func TestAnOwnWriteThatTheCacheNeverShowedIsReadBeforeAPass(t *testing.T) {
 	live.fails = fmt.Errorf("busy")
 	line.services.Put(written)
 	now = now.Add(patience + 1)
-	if _, err := line.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(service("1"))}); err == nil {
+	if _,
+		err := line.Reconcile(t.Context(),
+		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(service("1"))}); err == nil {
 		t.Error("a pass goes on though the live read failed")
 	}
 }

@@ -23,7 +23,9 @@ func muxBody(p *plan.MuxPatch, finalizers []string) ([]byte, error) {
 		metadata["annotations"] = orNull(p.Annotations)
 	}
 	if p.DropFinalizer != "" {
-		metadata["finalizers"] = slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == p.DropFinalizer })
+		metadata["finalizers"] = slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool {
+			return f == p.DropFinalizer
+		})
 	}
 	body := map[string]any{"metadata": metadata}
 	if p.Ports != nil {
@@ -43,7 +45,9 @@ func isRecreated(err error) bool {
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return false
 	}
-	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool {
+		return c.Field == "metadata.uid"
+	})
 }
 
 // orNull turns empty values into null, which removes the annotation.

@@ -72,8 +72,8 @@ func (s setbacks) markDue(now time.Time) {
 	}
 }
 
-// dropDue forgets the setbacks that were due, after a pass that wrote everything. A write that failed again in that pass
-// has a new setback, which stays.
+// dropDue forgets the setbacks that were due, after a pass that wrote everything. A write that failed again in that
+// pass has a new setback, which stays.
 func (s setbacks) dropDue() {
 	maps.DeleteFunc(s, func(_ write, is setback) bool { return is.due })
 }

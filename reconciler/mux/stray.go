@@ -27,7 +27,8 @@ func (o outside) onStray(_ context.Context, q queue, old, now *corev1.Service) {
 	}
 }
 
-// strayPatch returns a patch that removes our fields from a stray; nil if the Service is no stray, or has no fields of ours.
+// strayPatch returns a patch that removes our fields from a stray; nil if the Service is no stray, or has no fields of
+// ours.
 func (o outside) strayPatch(svc *corev1.Service) *plan.ChannelPatch {
 	kind := o.Language.Classify(svc)
 	if kind.Mux() && (svc.DeletionTimestamp != nil || !o.isMux(svc)) {
@@ -40,8 +41,8 @@ func (o outside) strayPatch(svc *corev1.Service) *plan.ChannelPatch {
 	return plan.Stray(o.Language.Keys(), &seen)
 }
 
-// leftoversPatch removes the original's leftovers from a mux that is no longer reconciled: the finalizer would block its
-// deletion.
+// leftoversPatch removes the original's leftovers from a mux that is no longer reconciled: the finalizer would block
+// its deletion.
 func (o outside) leftoversPatch(svc *corev1.Service) *plan.ChannelPatch {
 	left := o.Language.Leftovers(svc)
 	if left.Empty() {
@@ -63,8 +64,10 @@ func (o outside) reconcileStray(ctx context.Context, request reconcile.Request) 
 	return reconcile.Result{}, nil
 }
 
-// patchOutside writes a Service outside of the served muxes. If another writer keeps changing it back, the write waits for its turn.
-func (o outside) patchOutside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (reconcile.Result, error) {
+// patchOutside writes a Service outside of the served muxes. If another writer keeps changing it back, the write waits
+// for its turn.
+func (o outside) patchOutside(ctx context.Context, svc *corev1.Service, patch *plan.ChannelPatch) (reconcile.Result,
+	error) {
 	if turn := o.paces.Ask(patch.Channel, pace.Content(patch.Content), o.Now()); turn.Wait > 0 {
 		return reconcile.Result{RequeueAfter: turn.Wait}, nil
 	}

@@ -71,9 +71,10 @@ func (o outside) isUnservedMux(svc *corev1.Service) bool {
 	return isElsewhere(svc) && svc.DeletionTimestamp == nil && svc.Annotations[o.Language.Keys().Generation] == ""
 }
 
-// wasServed is true for a mux outside of our namespaces that a reconciler has written to. It is another release's reconciler, or this one's
-// before the mux's namespace was taken off --mux-namespaces. Nothing on the mux tells which, so onUnserved's Event names both. onUnserved
-// sends it once, when the process begins to lead: --mux-namespaces changes only with a restart.
+// wasServed is true for a mux outside of our namespaces that a reconciler has written to. It is another release's
+// reconciler, or this one's before the mux's namespace was taken off --mux-namespaces. Nothing on the mux tells which,
+// so onUnserved's Event names both. onUnserved sends it once, when the process begins to lead: --mux-namespaces changes
+// only with a restart.
 func (o outside) wasServed(svc *corev1.Service) bool {
 	return isElsewhere(svc) && svc.DeletionTimestamp == nil && !o.isUnservedMux(svc)
 }

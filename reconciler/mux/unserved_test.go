@@ -15,7 +15,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestMuxElsewhereIsMarkedInTheCache: in the cache it is no mux, and its mark causes an Event. An informer may trim an object twice.
+// TestMuxElsewhereIsMarkedInTheCache: in the cache it is no mux, and its mark causes an Event. An informer may trim an
+// object twice.
 func TestMuxElsewhereIsMarkedInTheCache(t *testing.T) {
 	language := languageOf(t)
 	keys := language.Keys()
@@ -25,11 +26,16 @@ func TestMuxElsewhereIsMarkedInTheCache(t *testing.T) {
 		change    func(*corev1.Service)
 		told      bool
 	}{
-		"a served mux":                          {"edge", func(*corev1.Service) {}, false},
-		"a mux elsewhere":                       {"away", func(*corev1.Service) {}, true},
-		"a mux elsewhere, of another release":   {"away", func(svc *corev1.Service) { annotate(svc, keys.Generation, "7") }, false},
-		"a mux elsewhere that is being deleted": {"away", func(svc *corev1.Service) { svc.DeletionTimestamp = &metav1.Time{} }, false},
-		"a Service elsewhere":                   {"away", func(svc *corev1.Service) { delete(svc.Annotations, keys.Multiplexer) }, false},
+		"a served mux":    {"edge", func(*corev1.Service) {}, false},
+		"a mux elsewhere": {"away", func(*corev1.Service) {}, true},
+		"a mux elsewhere, of another release": {"away", func(svc *corev1.Service) { annotate(svc, keys.Generation, "7") },
+			false},
+		"a mux elsewhere that is being deleted": {"away", func(svc *corev1.Service) {
+			svc.DeletionTimestamp = &metav1.Time{}
+		}, false},
+		"a Service elsewhere": {"away", func(svc *corev1.Service) {
+			delete(svc.Annotations, keys.Multiplexer)
+		}, false},
 		"a Service elsewhere that isn't a mux": {"away", func(svc *corev1.Service) {
 			annotate(svc, keys.Multiplexer, "false")
 		}, false},
@@ -52,8 +58,8 @@ func TestMuxElsewhereIsMarkedInTheCache(t *testing.T) {
 	}
 }
 
-// TestMuxThatWasServedIsToldOnceAtTheStart: a namespace was taken off --mux-namespaces, which takes a restart. Later events of
-// the watch have other causes, such as a new mux that another release serves.
+// TestMuxThatWasServedIsToldOnceAtTheStart: a namespace was taken off --mux-namespaces, which takes a restart. Later
+// events of the watch have other causes, such as a new mux that another release serves.
 func TestMuxThatWasServedIsToldOnceAtTheStart(t *testing.T) {
 	language := languageOf(t)
 	keys := language.Keys()
@@ -78,7 +84,8 @@ func TestMuxThatWasServedIsToldOnceAtTheStart(t *testing.T) {
 				annotate(svc, keys.Generation, test.generation)
 			}
 			line.trim(svc)
-			outside{line}.onUnserved().Create(t.Context(), event.TypedCreateEvent[*corev1.Service]{Object: svc, IsInInitialList: test.initial}, ignored{})
+			outside{line}.onUnserved().Create(t.Context(),
+				event.TypedCreateEvent[*corev1.Service]{Object: svc, IsInInitialList: test.initial}, ignored{})
 			select {
 			case got := <-events.Events:
 				if !test.told || !strings.HasPrefix(got, "Normal MuxNotServed the reconciler svc-mux serves muxes in edge alone") {
@@ -100,7 +107,8 @@ func TestAChannelOfAMuxElsewhereIsLookedAt(t *testing.T) {
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "web"}, Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To(validation.DefaultPrefix + "/" + class)}}
 		q := &counted{}
-		outside{line}.onUnserved().Update(t.Context(), event.TypedUpdateEvent[*corev1.Service]{ObjectOld: svc, ObjectNew: svc}, q)
+		outside{line}.onUnserved().Update(t.Context(),
+			event.TypedUpdateEvent[*corev1.Service]{ObjectOld: svc, ObjectNew: svc}, q)
 		if q.added != want {
 			t.Errorf("channel of %s: looked at %d times, want %d", class, q.added, want)
 		}

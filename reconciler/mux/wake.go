@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Wake wakes a mux after a change that no informer shows: another Backing of a channel, or other listeners. Before the line
-// runs it does nothing: the line starts with a pass over every mux.
+// Wake wakes a mux after a change that no informer shows: another Backing of a channel, or other listeners. Before the
+// line runs it does nothing: the line starts with a pass over every mux.
 func (l *Line) Wake(mux types.NamespacedName) {
 	if q := l.woken.Load(); q != nil && mux != noMux {
 		watching{l}.wake(*q, mux)

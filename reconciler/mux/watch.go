@@ -38,7 +38,8 @@ func (l *Line) Setup(m manager.Manager) error {
 	services := func(changed func(context.Context, queue, *corev1.Service, *corev1.Service)) source.Source {
 		return source.Kind(m.GetCache(), &corev1.Service{}, controllers.OnChange(changed))
 	}
-	line := controller.Options{Reconciler: l, MaxConcurrentReconciles: namespacesAtOnce * l.Muxes, NewQueue: fair.NewQueue(l.Muxes)}
+	line := controller.Options{Reconciler: l, MaxConcurrentReconciles: namespacesAtOnce * l.Muxes,
+		NewQueue: fair.NewQueue(l.Muxes)}
 	ledgers := source.Kind(m.GetCache(), ledger.Object(), controllers.OnChange(w.onLedger))
 	return errors.Join(
 		controllers.Add(m, "mux", line, services(w.onService), ledgers, l.wakes()),

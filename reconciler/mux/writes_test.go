@@ -52,8 +52,9 @@ func newLine(t *testing.T, a answering) *Line {
 }
 
 func service(version string) *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", UID: "one", ResourceVersion: version,
-		Annotations: map[string]string{validation.DefaultPrefix + "/multiplexer": "true"}}}
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", UID: "one",
+		ResourceVersion: version,
+		Annotations:     map[string]string{validation.DefaultPrefix + "/multiplexer": "true"}}}
 }
 
 // TestWrittenMuxCountsWhileTheCacheIsBehind: the next pass must not decide from the old mux.
@@ -72,7 +73,8 @@ func TestWrittenMuxCountsWhileTheCacheIsBehind(t *testing.T) {
 func TestRefusedUIDMeansThatTheServiceIsAnother(t *testing.T) {
 	refused := func(path ...string) error {
 		at := field.NewPath(path[0], path[1:]...)
-		return apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "x", field.ErrorList{field.Invalid(at, "two", "field is immutable")})
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "x",
+			field.ErrorList{field.Invalid(at, "two", "field is immutable")})
 	}
 	if !isRecreated(refused("metadata", "uid")) || isRecreated(refused("metadata", "name")) || isRecreated(nil) {
 		t.Error("isRecreated doesn't look at the refused field")
@@ -85,12 +87,16 @@ func TestAMuxsPatchReplacesLists(t *testing.T) {
 		patch plan.MuxPatch
 		want  string
 	}{
-		"nothing":        {plan.MuxPatch{ResourceVersion: "7"}, `{"metadata":{"resourceVersion":"7"}}`},
-		"ports":          {plan.MuxPatch{Ports: []corev1.ServicePort{port}}, `{"metadata":{"resourceVersion":""},"spec":{"ports":[{"name":"a","port":80,"targetPort":0}]}}`},
-		"one finalizer":  {plan.MuxPatch{DropFinalizer: "original"}, `{"metadata":{"finalizers":["other"],"resourceVersion":""}}`},
-		"no annotation":  {plan.MuxPatch{Annotations: map[string]string{}}, `{"metadata":{"resourceVersion":""}}`},
-		"an annotation":  {plan.MuxPatch{Annotations: map[string]string{"a": "1"}}, `{"metadata":{"annotations":{"a":"1"},"resourceVersion":""}}`},
-		"one taken away": {plan.MuxPatch{Annotations: map[string]string{"a": ""}}, `{"metadata":{"annotations":{"a":null},"resourceVersion":""}}`},
+		"nothing": {plan.MuxPatch{ResourceVersion: "7"}, `{"metadata":{"resourceVersion":"7"}}`},
+		"ports": {plan.MuxPatch{Ports: []corev1.ServicePort{port}},
+			`{"metadata":{"resourceVersion":""},"spec":{"ports":[{"name":"a","port":80,"targetPort":0}]}}`},
+		"one finalizer": {plan.MuxPatch{DropFinalizer: "original"},
+			`{"metadata":{"finalizers":["other"],"resourceVersion":""}}`},
+		"no annotation": {plan.MuxPatch{Annotations: map[string]string{}}, `{"metadata":{"resourceVersion":""}}`},
+		"an annotation": {plan.MuxPatch{Annotations: map[string]string{"a": "1"}},
+			`{"metadata":{"annotations":{"a":"1"},"resourceVersion":""}}`},
+		"one taken away": {plan.MuxPatch{Annotations: map[string]string{"a": ""}},
+			`{"metadata":{"annotations":{"a":null},"resourceVersion":""}}`},
 	} {
 		body, err := muxBody(&test.patch, []string{"original", "other"})
 		if err != nil || string(body) != test.want {
@@ -106,14 +112,19 @@ func TestAChannelsPatchSetsWhatChanges(t *testing.T) {
 		patch plan.ChannelPatch
 		want  string
 	}{
-		"nothing":          {plan.ChannelPatch{}, `{"metadata":{"uid":"one"}}`},
-		"at a version":     {plan.ChannelPatch{ResourceVersion: "7"}, `{"metadata":{"resourceVersion":"7","uid":"one"}}`},
-		"an address":       {plan.ChannelPatch{SetAddress: true, Address: address}, `{"metadata":{"uid":"one"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`},
-		"no address":       {plan.ChannelPatch{SetAddress: true}, `{"metadata":{"uid":"one"},"status":{"loadBalancer":{"ingress":null}}}`},
-		"its old address":  {plan.ChannelPatch{Address: address}, `{"metadata":{"uid":"one"}}`},
-		"ports":            {plan.ChannelPatch{SetNote: true, PortsNote: "a"}, `{"metadata":{"annotations":{"` + keys.Ports + `":"a"},"uid":"one"}}`},
-		"no ports":         {plan.ChannelPatch{SetNote: true}, `{"metadata":{"annotations":{"` + keys.Ports + `":null},"uid":"one"}}`},
-		"a condition goes": {plan.ChannelPatch{Drop: []string{"A"}}, `{"metadata":{"uid":"one"},"status":{"conditions":[{"$patch":"delete","type":"A"}]}}`},
+		"nothing":      {plan.ChannelPatch{}, `{"metadata":{"uid":"one"}}`},
+		"at a version": {plan.ChannelPatch{ResourceVersion: "7"}, `{"metadata":{"resourceVersion":"7","uid":"one"}}`},
+		"an address": {plan.ChannelPatch{SetAddress: true, Address: address},
+			`{"metadata":{"uid":"one"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`},
+		"no address": {plan.ChannelPatch{SetAddress: true},
+			`{"metadata":{"uid":"one"},"status":{"loadBalancer":{"ingress":null}}}`},
+		"its old address": {plan.ChannelPatch{Address: address}, `{"metadata":{"uid":"one"}}`},
+		"ports": {plan.ChannelPatch{SetNote: true, PortsNote: "a"},
+			`{"metadata":{"annotations":{"` + keys.Ports + `":"a"},"uid":"one"}}`},
+		"no ports": {plan.ChannelPatch{SetNote: true},
+			`{"metadata":{"annotations":{"` + keys.Ports + `":null},"uid":"one"}}`},
+		"a condition goes": {plan.ChannelPatch{Drop: []string{"A"}},
+			`{"metadata":{"uid":"one"},"status":{"conditions":[{"$patch":"delete","type":"A"}]}}`},
 		"leftovers": {plan.ChannelPatch{Leftovers: validation.Leftovers{Annotations: []string{"kopf"}, Finalizer: "f"}},
 			`{"metadata":{"$deleteFromPrimitiveList/finalizers":["f"],"annotations":{"kopf":null},"uid":"one"}}`},
 	} {
@@ -124,11 +135,13 @@ func TestAChannelsPatchSetsWhatChanges(t *testing.T) {
 	}
 }
 
-// TestAStrayIsWrittenAtItsTurn: if another writer keeps changing the stray back, each correction waits longer. A dry run writes nothing.
+// TestAStrayIsWrittenAtItsTurn: if another writer keeps changing the stray back, each correction waits longer. A dry
+// run writes nothing.
 func TestAStrayIsWrittenAtItsTurn(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	stray := service("1")
-	patch := &plan.ChannelPatch{Channel: client.ObjectKeyFromObject(stray), Content: 7, SetNote: true, Why: []string{"the annotation goes"}}
+	patch := &plan.ChannelPatch{Channel: client.ObjectKeyFromObject(stray), Content: 7, SetNote: true,
+		Why: []string{"the annotation goes"}}
 	line := newLine(t, answering{patched: service("2")})
 	line.Now = func() time.Time { return now }
 	line.Writer = statusWriter{line.Writer.(answering)}
@@ -160,6 +173,7 @@ type statusPatches struct {
 	answering answering
 }
 
-func (s statusPatches) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+func (s statusPatches) Patch(ctx context.Context, obj client.Object, patch client.Patch,
+	_ ...client.SubResourcePatchOption) error {
 	return s.answering.Patch(ctx, obj, patch)
 }

@@ -1,8 +1,8 @@
 // Package pace slows down a write that another writer keeps undoing.
 //
-// A writer that writes the same content to the same object twice in a row corrects drift: in between, another writer changed
-// the object back. The first correction is made at once. While the drift goes on, each further correction waits twice as
-// long as the one before.
+// A writer that writes the same content to the same object twice in a row corrects drift: in between, another writer
+// changed the object back. The first correction is made at once. While the drift goes on, each further correction waits
+// twice as long as the one before.
 package pace
 
 import (
@@ -93,7 +93,8 @@ func (p *Pace[K]) Ask(key K, content Content, now time.Time) Turn {
 	return turn
 }
 
-// Failed takes back the last turn of an object: its write wasn't made. Then it is no drift to write the same content again.
+// Failed takes back the last turn of an object: its write wasn't made. Then it is no drift to write the same content
+// again.
 func (p *Pace[K]) Failed(key K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

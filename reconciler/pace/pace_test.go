@@ -93,7 +93,8 @@ func TestContentDiffersWithAnyValue(t *testing.T) {
 		t.Errorf("equal values: %d and %d", is, same)
 	}
 	for name, other := range map[string]Content{
-		"another value": ContentOf("a", map[string]string{"x": "1", "y": "3"}), "one value less": ContentOf("a"), "no value": ContentOf(),
+		"another value": ContentOf("a", map[string]string{"x": "1", "y": "3"}), "one value less": ContentOf("a"),
+		"no value": ContentOf(),
 	} {
 		if other == is {
 			t.Errorf("%s: the same", name)

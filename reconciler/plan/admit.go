@@ -5,8 +5,8 @@ import "nowake.ai/svc-lb-mux/validation"
 // admission gives numbers to newcomers.
 type admission struct{ *pass }
 
-// admit gives newcomers all that they ask for, or nothing, the oldest first. It returns those that are refused because of numbers, limits or
-// protocols. An auto port gets no number that a newcomer asks for in this pass.
+// admit gives newcomers all that they ask for, or nothing, the oldest first. It returns those that are refused because
+// of numbers, limits or protocols. An auto port gets no number that a newcomer asks for in this pass.
 func admit(p *pass) (refused []*channel) {
 	a := &admission{p}
 	var asking []*channel
@@ -29,8 +29,9 @@ func admit(p *pass) (refused []*channel) {
 	return refused
 }
 
-// retryRefused decides about refused requests once more, after all others. Now auto may pick any number that no newcomer got, and an incumbent
-// may have moved off a requested number. A refusal that stays names the channel that has the number in the end.
+// retryRefused decides about refused requests once more, after all others. Now auto may pick any number that no
+// newcomer got, and an incumbent may have moved off a requested number. A refusal that stays names the channel that has
+// the number in the end.
 func retryRefused(p *pass, edits []*edit, newcomers []*channel) {
 	p.wished = numberSets()
 	for _, e := range edits {
@@ -66,7 +67,8 @@ func (a *admission) judgeNewcomer(c *channel) {
 	c.showsAddress = true
 }
 
-// shutsOutNewcomer refuses a newcomer for a reason other than numbers; nil if no such reason exists. It runs before any number is looked at.
+// shutsOutNewcomer refuses a newcomer for a reason other than numbers; nil if no such reason exists. It runs before any
+// number is looked at.
 func (a *admission) shutsOutNewcomer(c *channel) *refusal {
 	if no := a.shutsOut(c); no != nil {
 		return no
@@ -86,8 +88,8 @@ func (a *admission) shutsOutNewcomer(c *channel) *refusal {
 	case unread:
 		return &refusal{reason: HostnameNotAllowed, message: textTooManyDirect(c.Direct[0].Key, a.allowed.most)}
 	case len(forbidden) > 0:
-		// External-dns reads that annotation itself, and publishes the name once the channel has an address. The reconciler may not change the
-		// annotation, so the channel gets no address.
+		// External-dns reads that annotation itself, and publishes the name once the channel has an address. The reconciler
+		// may not change the annotation, so the channel gets no address.
 		return &refusal{reason: HostnameNotAllowed, message: textDirect(forbidden[0].Key, forbidden[0].Name, a.w.Mux)}
 	}
 	return a.postpone(c)

@@ -6,10 +6,11 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// maxHostnamesAsked and maxComparisons bound how many DNS names of one namespace a pass compares with allowed-hostnames.
-// Without them, namespaces with thousands of channels could slow each pass down by asking for names that aren't allowed.
-// maxComparisons counts each name with each pattern, over all namespaces: some tenths of a second. Both apply to names for
-// the mux and, separately, to names that external-dns takes from channels. Names that the mux has aren't compared.
+// maxHostnamesAsked and maxComparisons bound how many DNS names of one namespace a pass compares with
+// allowed-hostnames. Without them, namespaces with thousands of channels could slow each pass down by asking for names
+// that aren't allowed. maxComparisons counts each name with each pattern, over all namespaces: some tenths of a second.
+// Both apply to names for the mux and, separately, to names that external-dns takes from channels. Names that the mux
+// has aren't compared.
 const (
 	maxHostnamesAsked = 4096
 	maxComparisons    = 4 << 20
@@ -29,8 +30,9 @@ type allowed struct {
 }
 
 func allowedBy(mux *ObservedMux, channels []ObservedChannel) allowed {
-	return allowed{mux: mux, most: mostAsked(mux, channels), namespaces: map[string]bool{}, hostnames: map[string]validation.HostnameMatcher{},
-		direct: map[types.NamespacedName][]validation.DirectName{}, asked: map[string]int{}}
+	return allowed{mux: mux, most: mostAsked(mux, channels), namespaces: map[string]bool{},
+		hostnames: map[string]validation.HostnameMatcher{},
+		direct:    map[types.NamespacedName][]validation.DirectName{}, asked: map[string]int{}}
 }
 
 // mostAsked returns the share of each namespace in the comparisons of a pass.
@@ -81,7 +83,8 @@ func (a *allowed) forbidden(c *channel) (forbidden []validation.DirectName, unre
 	return forbidden, false
 }
 
-// ForbiddenNames returns a remark about each name that external-dns takes from a channel itself and that the mux doesn't allow.
+// ForbiddenNames returns a remark about each name that external-dns takes from a channel itself and that the mux
+// doesn't allow.
 func ForbiddenNames(mux *ObservedMux, c *ObservedChannel) []Remark {
 	if len(c.Direct) == 0 {
 		return nil

@@ -46,8 +46,8 @@ func namesOf(namespace, format string, count int) []plan.ObservedChannel {
 	return channels
 }
 
-// TestMuxWithTooLongListsWorks: admission limits new lists only. A mux from before the limit keeps its entries and isn't
-// frozen. An Event reports the excess.
+// TestMuxWithTooLongListsWorks: admission limits new lists only. A mux from before the limit keeps its entries and
+// isn't frozen. An Event reports the excess.
 func TestMuxWithTooLongListsWorks(t *testing.T) {
 	var hostnames, namespaces strings.Builder
 	for i := range 2 * validation.MaxEntries {
@@ -55,8 +55,10 @@ func TestMuxWithTooLongListsWorks(t *testing.T) {
 		fmt.Fprintf(&namespaces, "team-%d,", i)
 	}
 	last := 2*validation.MaxEntries - 1
-	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Ledger: plan.Reading{Condition: plan.Missing},
-		Mux: muxThatSays(t, map[string]string{"allowed-hostnames": hostnames.String(), "allowed-namespaces": namespaces.String()})}
+	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0),
+		Ledger: plan.Reading{Condition: plan.Missing},
+		Mux: muxThatSays(t, map[string]string{"allowed-hostnames": hostnames.String(),
+			"allowed-namespaces": namespaces.String()})}
 	w.Channels = namesOf(fmt.Sprintf("team-%d", last), fmt.Sprintf("n%d-%%d.example.com", last), 2)
 	p := plan.Mux(w, plan.Memory{})
 	if p.Freeze != nil || !p.Verdicts[0].Accepted || p.Verdicts[0].Reason != plan.Accepted {
@@ -69,8 +71,8 @@ func TestMuxWithTooLongListsWorks(t *testing.T) {
 	}
 }
 
-// TestTooManyNamesDoNotDisplaceGatheredNames: gathered names stay when other channels of the namespace ask for more names
-// than a pass compares. Other namespaces get their names.
+// TestTooManyNamesDoNotDisplaceGatheredNames: gathered names stay when other channels of the namespace ask for more
+// names than a pass compares. Other namespaces get their names.
 func TestTooManyNamesDoNotDisplaceGatheredNames(t *testing.T) {
 	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0),
 		Mux: muxThatSays(t, map[string]string{"allowed-hostnames": "*.{namespace}.io"})}
@@ -107,7 +109,8 @@ func TestNamespacesShareTheComparisonsOfAPass(t *testing.T) {
 	var want []string
 	for i := range 20 {
 		namespace := fmt.Sprintf("team-%02d", i)
-		first, last := namesOf(namespace, "first-%d."+namespace+".io", 1)[0], namesOf(namespace, "last-%d."+namespace+".io", 1)[0]
+		first, last := namesOf(namespace, "first-%d."+namespace+".io", 1)[0], namesOf(namespace, "last-%d."+namespace+".io",
+			1)[0]
 		first.Key.Name, last.Key.Name = "a-first", "z-last"
 		want = append(want, first.Hostnames[0])
 		for _, c := range append(namesOf(namespace, "denied-%d.example.com", 100), first, last) {
@@ -137,9 +140,11 @@ func TestNamesLeaveRoomForOtherAnnotations(t *testing.T) {
 		"a mux with names for 60 KiB": {320, 320, 190 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Mux: muxThatSays(t, nil), Channels: namesOf("a", format, 512)}
+			w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Mux: muxThatSays(t, nil),
+				Channels: namesOf("a", format, 512)}
 			for i := range tc.had {
-				w.Ledger.Ledger.Hostnames = append(w.Ledger.Ledger.Hostnames, plan.HostnameHolder{Hostname: fmt.Sprintf(format, i), Namespace: "a"})
+				w.Ledger.Ledger.Hostnames = append(w.Ledger.Ledger.Hostnames,
+					plan.HostnameHolder{Hostname: fmt.Sprintf(format, i), Namespace: "a"})
 			}
 			annotations, bytes := plan.Mux(w, plan.Memory{}).Publish.Annotations, 0
 			for _, key := range []string{validation.FormerHostname, validation.ExternalDNSHostname, w.Keys.AggregatedExternalDNS} {

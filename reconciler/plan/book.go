@@ -124,7 +124,8 @@ func (b *book) release(claims ...*Claim) {
 	}
 }
 
-// count adds a held claim to the counters if n is 1, and takes it off if n is -1. In inUse, a range counts as many ports as it has numbers.
+// count adds a held claim to the counters if n is 1, and takes it off if n is -1. In inUse, a range counts as many
+// ports as it has numbers.
 func (b *book) count(claim *Claim, n int) {
 	if !claim.held() {
 		return

@@ -31,7 +31,8 @@ func (b *book) hasForeign(numbers Span) bool {
 	return false
 }
 
-// block reserves a number that no claim has and that a port of ours still uses: no channel gets the number until the port is off the mux.
+// block reserves a number that no claim has and that a port of ours still uses: no channel gets the number until the
+// port is off the mux.
 func (b *book) block(slot Slot) {
 	if b.holders.at(slot) == nil && isPort(slot) {
 		b.leaving[slot] = true

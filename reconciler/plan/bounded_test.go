@@ -35,8 +35,8 @@ func long(format string, from, step int) string {
 	}
 }
 
-// longestMux returns a mux with long settings that don't allow the channels' requests: it allows odd numbers only, and names below its own
-// domain.
+// longestMux returns a mux with long settings that don't allow the channels' requests: it allows odd numbers only, and
+// names below its own domain.
 func longestMux(t *testing.T) *plan.ObservedMux {
 	t.Helper()
 	domain := strings.Repeat("x."+strings.Repeat("long-label.", 5), 4) + "example.com"
@@ -65,13 +65,17 @@ func TestNoSettingMakesALongMessage(t *testing.T) {
 		channel requests
 		reason  validation.Reason
 	}{
-		"forbidden names":                       {requests{namespace: "app", names: 64, has: 1, odd: true, source: plan.Auto}, plan.HostnameNotAllowed},
-		"held numbers no longer allowed":        {requests{namespace: "app", has: 1000, source: plan.Static}, plan.OutOfRange},
-		"picked numbers outside of the range":   {requests{namespace: "app", has: 1000, source: plan.Auto}, plan.OutOfRange},
-		"held numbers and forbidden names":      {requests{namespace: "app", names: 64, has: 1000, source: plan.Static}, plan.OutOfRange},
-		"a forbidden number":                    {requests{namespace: "app", source: plan.Static}, plan.OutOfRange},
-		"a namespace that may not attach":       {requests{namespace: "else", source: plan.Static}, plan.NamespaceNotAllowed},
-		"a namespace that may no longer attach": {requests{namespace: "else", has: 1000, source: plan.Static}, plan.NamespaceNotAllowed},
+		"forbidden names": {requests{namespace: "app", names: 64, has: 1, odd: true, source: plan.Auto},
+			plan.HostnameNotAllowed},
+		"held numbers no longer allowed": {requests{namespace: "app", has: 1000, source: plan.Static},
+			plan.OutOfRange},
+		"picked numbers outside of the range": {requests{namespace: "app", has: 1000, source: plan.Auto}, plan.OutOfRange},
+		"held numbers and forbidden names": {requests{namespace: "app", names: 64, has: 1000, source: plan.Static},
+			plan.OutOfRange},
+		"a forbidden number":              {requests{namespace: "app", source: plan.Static}, plan.OutOfRange},
+		"a namespace that may not attach": {requests{namespace: "else", source: plan.Static}, plan.NamespaceNotAllowed},
+		"a namespace that may no longer attach": {requests{namespace: "else", has: 1000, source: plan.Static},
+			plan.NamespaceNotAllowed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := c.channel.world(english(t), mux)
@@ -98,8 +102,8 @@ func TestNoSettingMakesALongMessage(t *testing.T) {
 	}
 }
 
-// requests are the requests of a channel for DNS names, and for even or odd numbers. It has the first of these numbers already, and asks for at
-// least one.
+// requests are the requests of a channel for DNS names, and for even or odd numbers. It has the first of these numbers
+// already, and asks for at least one.
 type requests struct {
 	namespace  string
 	names, has int
@@ -166,7 +170,8 @@ func TestNoSettingMakesALongRefusal(t *testing.T) {
 func TestMessageListsFiveNotes(t *testing.T) {
 	mux := longestMux(t)
 	told := func(denied int) string {
-		return plan.Mux(requests{namespace: "app", names: denied, source: plan.Auto}.world(english(t), mux), plan.Memory{}).Verdicts[0].Message
+		return plan.Mux(requests{namespace: "app", names: denied, source: plan.Auto}.world(english(t), mux),
+			plan.Memory{}).Verdicts[0].Message
 	}
 	if text := told(5); strings.Count(text, "isn't gathered") != 5 || strings.HasSuffix(text, "; and more") {
 		t.Errorf("of 5 names: %s", text)

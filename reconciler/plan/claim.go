@@ -35,9 +35,11 @@ func (s Source) String() string {
 // State is the state of a claim.
 type State uint8
 
-// Held ──▶ Releasing ──▶ InGrace ──▶ deleted. A claim returns to Held from Releasing or InGrace if its owner returns.
+// Held ──▶ Releasing ──▶ InGrace ──▶ deleted. A claim returns to Held from Releasing or InGrace if
+// its owner returns.
 const (
-	// Held is a claim that its owner keeps. Its port belongs on the mux, unless its channel is disabled, must wait, or the API server refuses it.
+	// Held is a claim that its owner keeps. Its port belongs on the mux, unless its channel is disabled, must wait, or the
+	// API server refuses it.
 	Held State = iota
 	// Releasing is a claim whose port must be removed from the mux, or was removed a moment ago.
 	Releasing

@@ -42,8 +42,8 @@ func (r *reader) rebuilt() []Claim {
 //	none yet (a new mux)     rebuilt, which finds nothing
 //	unusable                 frozen, with the last good ledger, or else rebuilt from the mux
 //
-// A lost ledger isn't rebuilt while the mux is paused or has a mistake, for a while after this process became the leader, and on a Gateway's mux
-// until the listeners are known. An edited ledger waits for the listeners only.
+// A lost ledger isn't rebuilt while the mux is paused or has a mistake, for a while after this process became the
+// leader, and on a Gateway's mux until the listeners are known. An edited ledger waits for the listeners only.
 func readClaims(p *pass) {
 	r := &reader{pass: p}
 	read := &r.w.Ledger
@@ -88,8 +88,8 @@ func readClaims(p *pass) {
 	}
 }
 
-// isLost is true if there is no ledger, or one without claims, though the mux has channels' ports or a generation. A good ledger with a
-// generation isn't lost: it may be empty.
+// isLost is true if there is no ledger, or one without claims, though the mux has channels' ports or a generation. A
+// good ledger with a generation isn't lost: it may be empty.
 func (r *reader) isLost() bool {
 	read := &r.w.Ledger
 	if read.Condition > Missing || len(read.Ledger.Claims) > 0 || read.Condition == Good && read.Ledger.Generation > 0 {
@@ -129,8 +129,8 @@ func (p *pass) nextGeneration() int64 {
 	return latest + 1
 }
 
-// nameClaims gives a port name to claims that the original wrote. The original's ledger has no names: the original derives them from the names of
-// channel and port.
+// nameClaims gives a port name to claims that the original wrote. The original's ledger has no names: the original
+// derives them from the names of channel and port.
 func (r *reader) nameClaims() {
 	for _, claim := range r.claims {
 		if claim.MuxName != "" {
@@ -146,7 +146,8 @@ func (r *reader) nameClaims() {
 	delete(r.names, "") // the empty name, which the original's claims had until now
 }
 
-// isAnothers is true if the port of that name on the mux belongs to another claim: two ports can have the same name of seven digits.
+// isAnothers is true if the port of that name on the mux belongs to another claim: two ports can have the same name of
+// seven digits.
 func (r *reader) isAnothers(claim *Claim, name string) bool {
 	port := r.onMux.named(name)
 	if port == nil || SlotOf(port) == claim.Slot() {

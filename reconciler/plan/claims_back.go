@@ -2,8 +2,8 @@ package plan
 
 import "slices"
 
-// takeBack undoes edits that the API server refused. Each claim to a refused number goes back to the number that its port has on the mux. A claim
-// that never was on the mux is released.
+// takeBack undoes edits that the API server refused. Each claim to a refused number goes back to the number that its
+// port has on the mux. A claim that never was on the mux is released.
 func (r *reader) takeBack() {
 	for _, c := range r.channels {
 		refused := r.m.Refused[c.Key].Slots
@@ -35,8 +35,8 @@ func (r *reader) isOwn(c *channel, numbers Span) bool {
 	return true
 }
 
-// goBack moves a claim to the numbers that its port has on the mux. Its other numbers become claims that are released, because another process
-// may have read them in the ledger, and may publish them.
+// goBack moves a claim to the numbers that its port has on the mux. Its other numbers become claims that are released,
+// because another process may have read them in the ledger, and may publish them.
 func (r *reader) goBack(claim *Claim, to Span) {
 	rest := *claim
 	r.forget(claim)

@@ -69,8 +69,8 @@ type cluster struct {
 	records     map[string]types.NamespacedName
 	hidden      map[types.NamespacedName]bool // Services that the cache doesn't show
 
-	// established are the claims that were in force after the last plan that was carried out: the promises are about these. names has every name
-	// that a channel's port ever had, or could have, on the mux.
+	// established are the claims that were in force after the last plan that was carried out: the promises are about
+	// these. names has every name that a channel's port ever had, or could have, on the mux.
 	established map[plan.Slot]plan.Claim
 	names       map[string]types.NamespacedName
 	live        map[types.NamespacedName]plan.Liveness
@@ -167,7 +167,8 @@ func (c *cluster) channels() []types.NamespacedName {
 func (c *cluster) world() plan.World {
 	w := plan.World{
 		Now: c.now, Keys: c.language.Keys(), Key: muxKey,
-		Live: map[types.NamespacedName]plan.Liveness{}, Confirmed: map[types.NamespacedName]bool{}, Records: maps.Clone(c.records),
+		Live: map[types.NamespacedName]plan.Liveness{}, Confirmed: map[types.NamespacedName]bool{},
+		Records:     maps.Clone(c.records),
 		RebuildFrom: c.rebuildFrom, Unmet: c.unmet, ListenersUnknown: c.unread,
 	}
 	if c.isMux() {
@@ -229,7 +230,8 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 	return read
 }
 
-// decide plans, and confirms by live reads what the plan asks for, as the process does. It returns the names that the plans asked for.
+// decide plans, and confirms by live reads what the plan asks for, as the process does. It returns the names that the
+// plans asked for.
 func (c *cluster) decide() (asked []types.NamespacedName, final *plan.Plan) {
 	w := c.world()
 	clear(c.answered)
@@ -314,7 +316,8 @@ func (c *cluster) steps(p *plan.Plan) []step {
 	}
 	if p.Publish != nil {
 		steps = append(steps, step{what: "publish", publish: p.Publish, do: func() error { return c.patchMux(p.Publish) }})
-		if name := c.mux().Annotations[c.language.Keys().Ledger]; name != "" && p.Publish.Annotations[c.language.Keys().Ledger] != name {
+		if name := c.mux().Annotations[c.language.Keys().Ledger]; name != "" &&
+			p.Publish.Annotations[c.language.Keys().Ledger] != name {
 			steps = append(steps, step{what: "delete the old ledger", do: c.dropOld})
 		}
 	}
@@ -480,11 +483,15 @@ func (c *cluster) patchChannel(p *plan.ChannelPatch) error {
 		svc.Status.LoadBalancer.Ingress = slices.Clone(p.Address)
 	}
 	for _, condition := range p.Conditions {
-		svc.Status.Conditions = slices.DeleteFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == condition.Type })
+		svc.Status.Conditions = slices.DeleteFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == condition.Type
+		})
 		svc.Status.Conditions = append(svc.Status.Conditions, condition)
 	}
 	for _, kind := range p.Drop {
-		svc.Status.Conditions = slices.DeleteFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
+		svc.Status.Conditions = slices.DeleteFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == kind
+		})
 	}
 	if svc.Annotations == nil {
 		svc.Annotations = map[string]string{}
@@ -503,7 +510,8 @@ func (c *cluster) patchChannel(p *plan.ChannelPatch) error {
 	return nil
 }
 
-// settle runs passes until there is nothing to do, as the process would: the event of each write causes another pass. It hands each pass to see.
+// settle runs passes until there is nothing to do, as the process would: the event of each write causes another pass.
+// It hands each pass to see.
 func (c *cluster) settle(see func(asked []types.NamespacedName, p *plan.Plan)) error {
 	for range 12 {
 		if err := c.checkPure(); err != nil {

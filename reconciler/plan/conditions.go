@@ -36,7 +36,8 @@ func (t *telling) acceptedCondition(c *channel) (metav1.Condition, bool) {
 	return is, true
 }
 
-// frozenCondition returns the Accepted condition of a channel whose conditions stay as they are, as far as that is possible.
+// frozenCondition returns the Accepted condition of a channel whose conditions stay as they are, as far as that is
+// possible.
 func (t *telling) frozenCondition(c *channel, live *metav1.Condition) (metav1.Condition, bool) {
 	kind := t.w.Keys.Accepted
 	switch {
@@ -72,8 +73,8 @@ func (t *telling) isWaiting(c *channel, live *metav1.Condition) bool {
 	return live.Reason == string(Waiting) || programmed != nil && programmed.Reason == string(NotAccepted)
 }
 
-// advised adds advice to a refusal. Advice that the condition already gives stays, because new advice depends on the ports of other channels, and
-// would change often.
+// advised adds advice to a refusal. Advice that the condition already gives stays, because new advice depends on the
+// ports of other channels, and would change often.
 func advised(live, now *metav1.Condition, advice string) string {
 	if live != nil && live.Status == now.Status && live.Reason == now.Reason &&
 		strings.HasPrefix(live.Message, now.Message+": ") {

@@ -20,7 +20,8 @@ type decision struct {
 	showsAddress bool
 	// keepsSaid is true if the conditions stay as they are, because the mux is frozen.
 	keepsSaid bool
-	// deferred is true if the next pass, which comes at once, can meet the request: the channel is told nothing until then.
+	// deferred is true if the next pass, which comes at once, can meet the request: the channel is told nothing until
+	// then.
 	deferred bool
 }
 
@@ -41,7 +42,8 @@ type refusal struct {
 // isAboutPorts is true if a request for other numbers, or for fewer ports, could be accepted.
 func (r *refusal) isAboutPorts() bool {
 	switch r.reason {
-	case MuxNotFound, NamespaceNotAllowed, HostnameNotAllowed, NotAccepted, Disabled, MuxPatchRefused, validation.SourceRangesNotSupported,
+	case MuxNotFound, NamespaceNotAllowed, HostnameNotAllowed, NotAccepted, Disabled, MuxPatchRefused,
+		validation.SourceRangesNotSupported,
 		SourceRangesExceeded:
 		return false
 	}
@@ -63,7 +65,8 @@ func (p *pass) accept(c *channel) {
 		c.remarks = append(c.remarks, remark{reason: HostnameNotAllowed, denied: denial{name: name.Name, key: name.Key}})
 	}
 	for _, claim := range sortedClaims(c.claims) {
-		if claim.held() && p.isOutOfRange(claim) && len(c.remarks) <= MaxRemarks { // one more than a message lists, so that it ends with "and more"
+		// one more than a message lists, so that it ends with "and more"
+		if claim.held() && p.isOutOfRange(claim) && len(c.remarks) <= MaxRemarks {
 			c.remarks = append(c.remarks, remark{reason: OutOfRange, message: textOutOfRange(claim, p.w.Mux)})
 		}
 	}
@@ -83,8 +86,8 @@ type remark struct {
 	denied  denial
 }
 
-// denial is a DNS name that the mux doesn't take, and why. A channel may have dozens, and a message lists few of them: only those are made into
-// text.
+// denial is a DNS name that the mux doesn't take, and why. A channel may have dozens, and a message lists few of them:
+// only those are made into text.
 type denial struct {
 	name   string
 	holder string // the namespace that has the name; empty if none has

@@ -15,7 +15,8 @@ import (
 // FuzzDeclaresPlaceholder: any annotation and any managedFields are read as the API server would read them.
 func FuzzDeclaresPlaceholder(f *testing.F) {
 	f.Add(`{"spec":{"ports":[{"name":"placeholder","port":101}]}}`, `{}`)
-	f.Add(`{"spec":{"ports":[{"port":101,"protocol":"UDP"}]}}`, `{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}`)
+	f.Add(`{"spec":{"ports":[{"port":101,"protocol":"UDP"}]}}`,
+		`{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}`)
 	f.Add(`{"spec":{"ports":null}}`, `{"f:spec":{"f:ports":[]}}`)
 	f.Add(`{"spec":[]}`, `nothing`)
 	f.Fuzz(func(t *testing.T, note, fields string) {

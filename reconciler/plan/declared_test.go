@@ -15,9 +15,12 @@ func TestOnlyAnApplierOwnsThePlaceholder(t *testing.T) {
 		entry metav1.ManagedFieldsEntry
 		want  bool
 	}{
-		"an applier":              {metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationApply, FieldsV1: owns}, true},
-		"an updater":              {metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: owns}, false},
-		"an applier of a status":  {metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationApply, Subresource: "status", FieldsV1: owns}, false},
+		"an applier": {metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationApply, FieldsV1: owns},
+			true},
+		"an updater": {metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: owns},
+			false},
+		"an applier of a status": {metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationApply,
+			Subresource: "status", FieldsV1: owns}, false},
 		"an applier of no fields": {metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationApply}, false},
 	} {
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{test.entry}}}
@@ -36,7 +39,8 @@ func TestMayHaveOurs(t *testing.T) {
 	}{
 		"the placeholder": {validation.Mux{Ports: []corev1.ServicePort{*placeholderPort()}}, false},
 		"a port":          {validation.Mux{Ports: []corev1.ServicePort{*placeholderPort(), web}}, true},
-		"a range":         {validation.Mux{Ports: []corev1.ServicePort{*placeholderPort()}, Ranges: []validation.MuxRange{{Name: "rtp"}}}, true},
+		"a range": {validation.Mux{Ports: []corev1.ServicePort{*placeholderPort()},
+			Ranges: []validation.MuxRange{{Name: "rtp"}}}, true},
 	} {
 		if got := MayHaveOurs(&test.mux); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)

@@ -21,17 +21,19 @@ func askingExternalDNS(t *testing.T, names string, ports ...int32) plan.Observed
 		Annotations: map[string]string{"external-dns.alpha.kubernetes.io/hostname": names}}}
 	svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &class
 	for _, number := range ports {
-		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", number), Port: number, Protocol: corev1.ProtocolTCP})
+		svc.Spec.Ports = append(svc.Spec.Ports,
+			corev1.ServicePort{Name: fmt.Sprintf("p%d", number), Port: number, Protocol: corev1.ProtocolTCP})
 	}
 	return plan.ReadChannel(english(t), svc)
 }
 
-// TestPredictionConcernsOnlyNewNames: a channel has a DNS name from before the mux forbade it. A second forbidden name is
-// predicted and proven. Updates without a new forbidden name have no prediction.
+// TestPredictionConcernsOnlyNewNames: a channel has a DNS name from before the mux forbade it. A second forbidden name
+// is predicted and proven. Updates without a new forbidden name have no prediction.
 func TestPredictionConcernsOnlyNewNames(t *testing.T) {
 	before := askingExternalDNS(t, "www.bank.example.com", 80)
-	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Ledger: plan.Reading{Condition: plan.Missing},
-		Mux: muxThatSays(t, nil), Channels: []plan.ObservedChannel{before}}
+	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0),
+		Ledger: plan.Reading{Condition: plan.Missing},
+		Mux:    muxThatSays(t, nil), Channels: []plan.ObservedChannel{before}}
 	ports := plan.Mux(w, plan.Memory{}).Publish.Ports
 	w.Mux = muxThatSays(t, map[string]string{"allowed-hostnames": "*.{namespace}.example.com"})
 	w.Mux.Ports = ports
@@ -66,12 +68,14 @@ func TestChannelsBeyondTheComparedNamesAreRefused(t *testing.T) {
 	w.Channels = namesOf("a", "any-%d.a.io", 4097)
 	for i := range w.Channels {
 		for _, name := range w.Channels[i].Hostnames {
-			w.Channels[i].Direct = append(w.Channels[i].Direct, validation.DirectName{Key: "external-dns.kubernetes.io/hostname", Name: name})
+			w.Channels[i].Direct = append(w.Channels[i].Direct,
+				validation.DirectName{Key: "external-dns.kubernetes.io/hostname", Name: name})
 		}
 		w.Channels[i].Hostnames = nil
 	}
 	for _, verdict := range plan.Mux(w, plan.Memory{}).Verdicts {
-		if last := w.Channels[len(w.Channels)-1].Key == verdict.Channel; verdict.Accepted == last || last && verdict.Reason != plan.HostnameNotAllowed {
+		if last := w.Channels[len(w.Channels)-1].Key == verdict.Channel; verdict.Accepted == last || last &&
+			verdict.Reason != plan.HostnameNotAllowed {
 			t.Errorf("%s: accepted %v, %s", verdict.Channel, verdict.Accepted, verdict.Message)
 		}
 	}

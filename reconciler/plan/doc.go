@@ -2,10 +2,10 @@
 //
 //	World, Memory ──Mux──▶ Plan
 //
-// The World is the observed state of one mux, its channels and its ledger. The Memory has the results of earlier passes of this process;
-// a pass works without it. The decision is pure and total: equal values give equal plans, whatever the values are. Reading, writing,
-// waiting and counting are in reconciler/mux. The log, the console, `once`, Events and the golden tests print the same Plan. The decision
-// about backends is in reconciler/slices.
+// The World is the observed state of one mux, its channels and its ledger. The Memory has the results of earlier passes
+// of this process; a pass works without it. The decision is pure and total: equal values give equal plans, whatever the
+// values are. Reading, writing, waiting and counting are in reconciler/mux. The log, the console, `once`, Events and
+// the golden tests print the same Plan. The decision about backends is in reconciler/slices.
 //
 // A pass takes these steps (plan.go):
 //
@@ -28,5 +28,6 @@
 //	Settle   the ledger: a released number is free, or reserved for its owner for a while; and changes that need no write of the mux
 //	Show     channels: address, conditions, ports
 //
-// A number that goes to another channel takes two passes or more. First it leaves the mux, then the ledger: at once, or after a grace.
+// A number that goes to another channel takes two passes or more. First it leaves the mux, then the ledger: at once, or
+// after a grace.
 package plan

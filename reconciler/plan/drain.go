@@ -39,8 +39,8 @@ func (d *draining) rememberClaims() {
 	d.plan.Reserve = &LedgerWrite{Ledger: now, Why: whyLedger(d.before.mend, &d.before.ledger, &now)}
 }
 
-// clearChannels removes everything of ours from the channels, also from those with problems. A channel whose status can't be
-// written waits for another pass.
+// clearChannels removes everything of ours from the channels, also from those with problems. A channel whose status
+// can't be written waits for another pass.
 func (d *draining) clearChannels() {
 	for _, c := range d.channels {
 		if d.m.Stuck[c.Key] {
@@ -61,8 +61,8 @@ func (d *draining) clearChannels() {
 	}
 }
 
-// clearMux removes ports and notes from the mux. The ports of a channel stay as long as its address can't be taken off, and with them the mux's
-// stamp and ledger annotation.
+// clearMux removes ports and notes from the mux. The ports of a channel stay as long as its address can't be taken off,
+// and with them the mux's stamp and ledger annotation.
 func (d *draining) clearMux() {
 	mux := d.w.Mux
 	var stay []*Claim

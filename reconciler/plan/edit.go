@@ -29,11 +29,13 @@ func (w *wanted) number() int32 {
 	return w.port.Request.Number
 }
 
-// asks returns the numbers that the port asks for. For auto it is the number 0 alone, because the port needs one number.
+// asks returns the numbers that the port asks for. For auto it is the number 0 alone, because the port needs one
+// number.
 func (w *wanted) asks() Span { return NewSpan(w.number(), w.port.Request.Last, w.port.Protocol) }
 
-// compare returns the requests of a channel that its claims don't meet, and the claims that it doesn't ask for any more. Claims of renamed ports
-// get the new names. compare empties and fills matched, so that 10,000 channels can share one map.
+// compare returns the requests of a channel that its claims don't meet, and the claims that it doesn't ask for any
+// more. Claims of renamed ports get the new names. compare empties and fills matched, so that 10,000 channels can share
+// one map.
 func (k *keeping) compare(c *channel, matched map[*Claim]bool) *edit {
 	e := &edit{channel: c}
 	clear(matched)
@@ -88,10 +90,10 @@ func (c *channel) claimOf(port *validation.ChannelPort) *Claim {
 	return c.index[id]
 }
 
-// followRenames gives a renamed port its former claim. The port keeps its number and its name on the mux, so that connections go on. First, a
-// port gets the claim that has the numbers that it asks for. Then, if it asks for auto, it gets the auto claim with its own number; then any
-// claim with its own number. If two claims fit, it gets neither. A port that was renamed and asks for another number keeps the old number until
-// it gets the new one.
+// followRenames gives a renamed port its former claim. The port keeps its number and its name on the mux, so that
+// connections go on. First, a port gets the claim that has the numbers that it asks for. Then, if it asks for auto, it
+// gets the auto claim with its own number; then any claim with its own number. If two claims fit, it gets neither. A
+// port that was renamed and asks for another number keeps the old number until it gets the new one.
 func (k *keeping) followRenames(e *edit) {
 	for _, sameAs := range [...]func(w *wanted, claim *Claim) bool{
 		func(w *wanted, claim *Claim) bool { return w.number() != 0 && claim.Span() == w.asks() },
@@ -117,6 +119,7 @@ func (k *keeping) followRenames(e *edit) {
 		}
 	}
 	e.wanted = slices.DeleteFunc(e.wanted, func(w wanted) bool {
-		return w.has != nil && w.has.Owner == w.id(e.channel) && k.meets(w.has, w.port) && k.update(w.has, w.has.following(w.port))
+		return w.has != nil && w.has.Owner == w.id(e.channel) && k.meets(w.has, w.port) &&
+			k.update(w.has, w.has.following(w.port))
 	})
 }

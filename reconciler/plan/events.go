@@ -52,8 +52,8 @@ func listed(items []string, separator string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(items[:maxListed], separator), len(items)-maxListed)
 }
 
-// channelEvents returns the Events of a changed Accepted condition: a refusal, the end of a refusal, or the remarks about an accepted channel. A
-// channel that is accepted at once gets no Event.
+// channelEvents returns the Events of a changed Accepted condition: a refusal, the end of a refusal, or the remarks
+// about an accepted channel. A channel that is accepted at once gets no Event.
 func (t *telling) channelEvents(c *channel, patch *ChannelPatch) []Event {
 	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == t.w.Keys.Accepted })
 	if i < 0 {
@@ -79,7 +79,8 @@ func (t *telling) channelEvents(c *channel, patch *ChannelPatch) []Event {
 	return nil
 }
 
-// backingEvents returns the Event if the API server began to refuse the channel's backends on the mux, or a limit to cut them.
+// backingEvents returns the Event if the API server began to refuse the channel's backends on the mux, or a limit to
+// cut them.
 func (t *telling) backingEvents(c *channel, patch *ChannelPatch) []Event {
 	i := slices.IndexFunc(patch.Conditions, func(c metav1.Condition) bool { return c.Type == t.w.Keys.BackendsReady })
 	if i < 0 {
@@ -104,7 +105,8 @@ func (e *edges) record(c *channel, live *metav1.Condition) {
 	had := live != nil && live.Status == metav1.ConditionTrue
 	has := c.showsAddress && c.Backends == Backed && c.RefusedSlices == ""
 	wiped := len(c.Conditions) == 0 && c.PortsNote != "" // another writer emptied its status: no backend came or went
-	isNew := live == nil && !claimants.IsService(c.Key)  // a process that has just started doesn't know what a listener had
+	// a process that has just started doesn't know what a listener had
+	isNew := live == nil && !claimants.IsService(c.Key)
 	switch {
 	case wiped, isNew:
 		e.others = e.others || has

@@ -74,7 +74,8 @@ func TestProvenRefusalIsDecided(t *testing.T) {
 		t.Errorf("%d changes are proven to be refused, want at least 20", proven)
 	}
 	for _, limit := range []string{
-		"svc-mux.nowake.ai/explicit-range: 20000-20099", "svc-mux.nowake.ai/allowed-protocols: UDP", `svc-mux.nowake.ai/max-ports: "1"`,
+		"svc-mux.nowake.ai/explicit-range: 20000-20099", "svc-mux.nowake.ai/allowed-protocols: UDP",
+		`svc-mux.nowake.ai/max-ports: "1"`,
 		`svc-mux.nowake.ai/max-ports-per-namespace: "1"`, "svc-mux.nowake.ai/port-range: null",
 	} {
 		if n := provenIn(t, limit, bytes.ReplaceAll([]byte(narrowed), []byte("LIMIT"), []byte(limit))); n != 0 {
@@ -103,12 +104,13 @@ func provenIn(t *testing.T, file string, text []byte) (proven int) {
 	return proven
 }
 
-// provenOf predicts the last change of a channel from the Services before it, and checks that the decision agrees. It returns how many refusals
-// were proven.
+// provenOf predicts the last change of a channel from the Services before it, and checks that the decision agrees. It
+// returns how many refusals were proven.
 func (c *cluster) provenOf(t *testing.T, where string, was plan.World) (proven int) {
 	t.Helper()
 	is := c.world()
-	outlook := forecast.Survey(plan.World{Now: was.Now, Keys: was.Keys, Key: was.Key, Mux: was.Mux, Channels: was.Channels})
+	outlook := forecast.Survey(plan.World{Now: was.Now, Keys: was.Keys, Key: was.Key, Mux: was.Mux,
+		Channels: was.Channels})
 	_, decided := c.decide()
 	for _, after := range is.Channels {
 		var before *plan.ObservedChannel

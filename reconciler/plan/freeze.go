@@ -27,8 +27,8 @@ func warnOfLimits(p *pass) {
 	}
 }
 
-// frozenBy says why nothing may be decided; nil if the pass goes on. A fault in the mux or its ledger freezes the mux, so that nobody loses a
-// port because of a mistake.
+// frozenBy says why nothing may be decided; nil if the pass goes on. A fault in the mux or its ledger freezes the mux,
+// so that nobody loses a port because of a mistake.
 func frozenBy(p *pass) *Freeze {
 	switch mux := p.w.Mux; {
 	case len(mux.Problems) > 0:
@@ -128,21 +128,23 @@ func (f *freezing) isEdited(c *channel) bool {
 	return held != 0
 }
 
-// showed is true if the channel was told that it has ports: it shows an address, or its status says that it waits for one.
+// showed is true if the channel was told that it has ports: it shows an address, or its status says that it waits for
+// one.
 func (p *pass) showed(c *channel) bool {
 	said := meta.FindStatusCondition(c.Conditions, p.w.Keys.Programmed)
 	return len(c.Address) > 0 || said != nil && said.Reason == string(AddressPending)
 }
 
-// isReached is true if a channel of a frozen mux may show the address. Either it wasn't edited, and all its claims are on the mux. Or it showed
-// the address before, and a port with one of its numbers is on the mux, perhaps under the name of another of its claims. An edited channel that
-// didn't show the address may have been deleted and created again.
+// isReached is true if a channel of a frozen mux may show the address. Either it wasn't edited, and all its claims are
+// on the mux. Or it showed the address before, and a port with one of its numbers is on the mux, perhaps under the name
+// of another of its claims. An edited channel that didn't show the address may have been deleted and created again.
 func (f *freezing) isReached(c *channel, edited bool) bool {
 	some, all := false, true
 	for _, claim := range c.claims {
 		has := f.onMux.has(claim)
 		port := f.onMux.bySlot.at(claim.Slot())
-		some = some || has || port != nil && slices.ContainsFunc(c.claims, func(own *Claim) bool { return own.MuxName == port.Name })
+		some = some || has || port != nil &&
+			slices.ContainsFunc(c.claims, func(own *Claim) bool { return own.MuxName == port.Name })
 		all = all && (has || !claim.held())
 	}
 	return all && !edited || some && f.showed(c)

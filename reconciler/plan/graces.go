@@ -30,9 +30,9 @@ func (k *keeping) endGraces() {
 	}
 }
 
-// tooMany returns the graces that a mux has no room for: of each namespace, those that end first. Graces don't count against a cap. Without a
-// bound, a channel that asks for one number after the other would reserve them all, and the ledger would outgrow its ConfigMap. Each namespace
-// has the same share.
+// tooMany returns the graces that a mux has no room for: of each namespace, those that end first. Graces don't count
+// against a cap. Without a bound, a channel that asks for one number after the other would reserve them all, and the
+// ledger would outgrow its ConfigMap. Each namespace has the same share.
 func (p *pass) tooMany(reserved []*Claim) []*Claim {
 	most := p.w.Mux.Cap.Ports
 	share := most

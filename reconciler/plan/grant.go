@@ -57,7 +57,8 @@ func (g *grant) take(w *wanted, numbers Span, source Source) {
 	g.got = append(g.got, given{w, numbers, source})
 }
 
-// commit makes claims of what the channel gets. A claim that moves releases its numbers, except those that another port of the channel gets now.
+// commit makes claims of what the channel gets. A claim that moves releases its numbers, except those that another port
+// of the channel gets now.
 func (g *grant) commit() {
 	g.changed[g.channel.Key.Namespace] = true
 	g.release(g.moving...)
@@ -69,15 +70,17 @@ func (g *grant) commit() {
 	}
 	for _, it := range g.got {
 		claim := &Claim{
-			Owner: it.want.id(g.channel), Port: it.want.port.Port, Public: it.numbers.First, Last: it.numbers.end(), Source: it.source,
-			Since: g.now, State: Held,
+			Owner: it.want.id(g.channel), Port: it.want.port.Port, Public: it.numbers.First, Last: it.numbers.end(),
+			Source: it.source,
+			Since:  g.now, State: Held,
 		}
 		for slot := range it.numbers.slots() {
 			old := g.holders.at(slot)
 			if old == nil {
 				continue
 			}
-			if old.Span() == it.numbers && !slices.Contains(g.moving, old) { // the channel gave the number up before, and gets it back
+			// the channel gave the number up before, and gets it back
+			if old.Span() == it.numbers && !slices.Contains(g.moving, old) {
 				claim.Since, claim.MuxName = old.Since, old.MuxName
 			}
 			g.forget(old)
@@ -85,7 +88,8 @@ func (g *grant) commit() {
 		}
 		if it.want.has != nil {
 			claim.Since, claim.MuxName = g.now, it.want.has.MuxName // a port that moves keeps its name on the mux
-		} else if other := g.names[claim.MuxName]; claim.MuxName == "" || kept[claim.MuxName] || other != nil && other.held() {
+		} else if other := g.names[claim.MuxName]; claim.MuxName == "" || kept[claim.MuxName] || other != nil &&
+			other.held() {
 			claim.MuxName = g.newName(claim.Owner)
 		}
 		g.add(claim)
@@ -93,7 +97,8 @@ func (g *grant) commit() {
 	}
 }
 
-// releaseRest releases the numbers of a former claim that aren't among the taken ones, which another claim of the channel has now.
+// releaseRest releases the numbers of a former claim that aren't among the taken ones, which another claim of the
+// channel has now.
 func (b *book) releaseRest(old *Claim, taken Span) {
 	for _, part := range old.Span().without(taken) {
 		rest := *old

@@ -61,10 +61,12 @@ func (g *grant) check(w *wanted) *refusal {
 		return &refusal{reason: PortRangesNotSupported, message: textPortRange(w.port, g.w.Key)}
 	}
 	if outside, is := g.w.Mux.Explicit.FirstOutside(asks.run()); is {
-		return &refusal{reason: OutOfRange, message: textNotExplicit(w.port.Name, Slot{outside, asks.Protocol}, g.w.Mux, true)}
+		return &refusal{reason: OutOfRange,
+			message: textNotExplicit(w.port.Name, Slot{outside, asks.Protocol}, g.w.Mux, true)}
 	}
 	rest := asks.run()
-	for number := firstTaken(rest, g.taken[asks.Protocol]); number != 0; number = firstTaken(rest, g.taken[asks.Protocol]) {
+	for number := firstTaken(rest, g.taken[asks.Protocol]); number != 0; number = firstTaken(rest,
+		g.taken[asks.Protocol]) {
 		if no := g.checkNumber(w, Slot{number, asks.Protocol}); no != nil {
 			return no
 		}
@@ -76,7 +78,8 @@ func (g *grant) check(w *wanted) *refusal {
 // checkNumber refuses a number that the channel can't have.
 func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 	if !g.w.Mux.Explicit.Contains(slot.Number) {
-		return &refusal{reason: OutOfRange, message: textNotExplicit(w.port.Name, slot, g.w.Mux, !claimants.IsListener(g.channel.Key))}
+		return &refusal{reason: OutOfRange,
+			message: textNotExplicit(w.port.Name, slot, g.w.Mux, !claimants.IsListener(g.channel.Key))}
 	}
 	holder := g.holders.at(slot)
 	name, foreign := g.foreign[slot]
@@ -89,7 +92,8 @@ func (g *grant) checkNumber(w *wanted, slot Slot) *refusal {
 		return nil
 	}
 	until := holder.Until
-	if stays := g.onMux.has(holder) && g.belongsOnMux(holder); holder.State == Releasing && !stays { // else the grace begins once its port is off
+	// else the grace begins once its port is off
+	if stays := g.onMux.has(holder) && g.belongsOnMux(holder); holder.State == Releasing && !stays {
 		until = g.reservedUntil(holder)
 	}
 	no := g.conflict(w, slot, textConflict(w.port.Name, slot, holder, until))

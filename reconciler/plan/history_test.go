@@ -17,8 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestHistories plays random actions of users, providers and GitOps tools, and crashes. It checks every write against the promises, and that
-// each history comes to rest.
+// TestHistories plays random actions of users, providers and GitOps tools, and crashes. It checks every write against
+// the promises, and that each history comes to rest.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := &history{cluster: newCluster(t), r: r, listens: rapid.Bool().Draw(r, "listens")}
@@ -181,7 +181,8 @@ func (h *history) edit(svc *corev1.Service) {
 	svc.Spec.Ports = nil
 	taken := map[string]bool{}
 	for _, name := range names {
-		port := corev1.ServicePort{Name: name, Protocol: pick(h, "protocol", corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP)}
+		port := corev1.ServicePort{Name: name,
+			Protocol: pick(h, "protocol", corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP)}
 		for port.Port = int32(rapid.IntRange(100, 104).Draw(h.r, "port")); taken[fmt.Sprint(port.Port, port.Protocol)]; {
 			port.Port++
 		}
@@ -195,7 +196,8 @@ func (h *history) edit(svc *corev1.Service) {
 		asked = append(asked, "nobody:80")
 	}
 	h.annotate(svc, h.key("external-ports"), strings.Join(asked, ","))
-	h.annotate(svc, h.key("external-dns-hostname"), pick(h, "hostname", "", "", "a.example.com", "a.example.com,b.example.com"))
+	h.annotate(svc, h.key("external-dns-hostname"),
+		pick(h, "hostname", "", "", "a.example.com", "a.example.com,b.example.com"))
 	if h.chance("forge", 10) {
 		h.annotate(svc, h.key("ports"), "x:100->"+pick(h, "forged", "203", "204", "102"))
 	}
@@ -233,7 +235,8 @@ func (h *history) toggleDisabled(svc *corev1.Service) {
 }
 
 func (h *history) toggleRanges(svc *corev1.Service) {
-	svc.Spec.LoadBalancerSourceRanges = map[bool][]string{true: {"192.0.2.0/24"}}[len(svc.Spec.LoadBalancerSourceRanges) == 0]
+	svc.Spec.LoadBalancerSourceRanges = map[bool][]string{
+		true: {"192.0.2.0/24"}}[len(svc.Spec.LoadBalancerSourceRanges) == 0]
 	h.note("%s/%s: source ranges are %v", svc.Namespace, svc.Name, svc.Spec.LoadBalancerSourceRanges)
 	h.put(svc)
 }
@@ -275,7 +278,8 @@ func (h *history) owner() {
 		return
 	}
 	svc = svc.DeepCopy()
-	setting := pick(h, "setting", "port-range", "explicit-range", "max-ports", "max-ports-per-namespace", "allowed-namespaces",
+	setting := pick(h, "setting", "port-range", "explicit-range", "max-ports", "max-ports-per-namespace",
+		"allowed-namespaces",
 		"allowed-protocols", "release-grace", "placeholder", "disabled", "multiplexer", "helm", "selector", "deleted", "gke",
 		"synced again", "allocation-configmap", "allocation-configmap")
 	switch setting {
@@ -294,8 +298,9 @@ func (h *history) owner() {
 		h.annotate(svc, "cloud.google.com/l4-rbs", pick(h, "gke", "", "enabled"))
 	default:
 		h.annotate(svc, h.key(setting), pick(h, "value", map[string][]string{
-			"port-range": {"203-206", "203-204", "300-302", "", "203-", "203-206"}, "explicit-range": {"", "100-199", "102-204", ""},
-			"max-ports": {"", "2", "4", "6", ""}, "max-ports-per-namespace": {"", "2", "3", ""},
+			"port-range":     {"203-206", "203-204", "300-302", "", "203-", "203-206"},
+			"explicit-range": {"", "100-199", "102-204", ""},
+			"max-ports":      {"", "2", "4", "6", ""}, "max-ports-per-namespace": {"", "2", "3", ""},
 			"allowed-namespaces": {"", "app", "", "*"}, "allowed-protocols": {"", "TCP", "TCP,UDP"},
 			"release-grace": {"", "10m", "1h", "0s"}, "placeholder": {"", "keep", "remove"}, "disabled": {"", "true", "", "yes"},
 			"multiplexer": {"true", "", "true", "yes"}, "allocation-configmap": {"", "one", "other"},
@@ -305,7 +310,8 @@ func (h *history) owner() {
 	h.put(svc)
 }
 
-// syncAgain deletes the mux with its channels and creates the mux again. Its channels come later, as people create them.
+// syncAgain deletes the mux with its channels and creates the mux again. Its channels come later, as people create
+// them.
 func (h *history) syncAgain() {
 	h.note("the mux and its channels are deleted, and the mux is created again")
 	stay := h.listens && h.chance("listeners stay", 50) // because their Gateway stays
@@ -436,7 +442,8 @@ func (h *history) restore() {
 	if restored.Generation == h.ledger.Generation {
 		return // the same decision; nothing shows what was settled since
 	}
-	stamped := h.mux() != nil && h.mux().Annotations[h.key("generation")] == validation.FormatGeneration(h.ledger.Generation)
+	stamped := h.mux() != nil &&
+		h.mux().Annotations[h.key("generation")] == validation.FormatGeneration(h.ledger.Generation)
 	if !stamped || restored.Generation > h.ledger.Generation {
 		clear(h.established) // the mux's stamp can't tell this copy from the right ledger
 	}

@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Judgement is what a pass decides about a mux, without the writes that follow. Predictions are made from it: for a mux of
-// 10,000 ports it takes a quarter of the work of a plan. A test checks that both agree.
+// Judgement is what a pass decides about a mux, without the writes that follow. Predictions are made from it: for a mux
+// of 10,000 ports it takes a quarter of the work of a plan. A test checks that both agree.
 type Judgement struct{ *pass }
 
 // Judge decides about a mux, and plans no writes.

@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// TestPredictedVerdictsAgreeWithMux compares the verdicts of Judge and of Mux in every world: Judge leaves out the parts of a decision that
-// verdicts don't need.
+// TestPredictedVerdictsAgreeWithMux compares the verdicts of Judge and of Mux in every world: Judge leaves out the
+// parts of a decision that verdicts don't need.
 func TestPredictedVerdictsAgreeWithMux(t *testing.T) {
 	compared := 0
 	for _, file := range worldFiles(t) {

@@ -8,9 +8,9 @@ import (
 // keeping decides about channels that hold numbers.
 type keeping struct{ *pass }
 
-// keep decides about channels that hold numbers: incumbents, which come before newcomers. First, all of them release the numbers that they don't
-// ask for any more. Then those that ask for another number get it, the oldest first. keep returns the edits that are refused because of numbers:
-// these may be free at the end of the pass.
+// keep decides about channels that hold numbers: incumbents, which come before newcomers. First, all of them release
+// the numbers that they don't ask for any more. Then those that ask for another number get it, the oldest first. keep
+// returns the edits that are refused because of numbers: these may be free at the end of the pass.
 func keep(p *pass) (refused []*edit) {
 	k := &keeping{p}
 	k.releaseGone()
@@ -44,8 +44,8 @@ func keep(p *pass) (refused []*edit) {
 	return refused
 }
 
-// releaseGone releases the claims of channels that are gone. A channel that isn't in the cache keeps its claims until a live read says that it is
-// gone.
+// releaseGone releases the claims of channels that are gone. A channel that isn't in the cache keeps its claims until a
+// live read says that it is gone.
 func (k *keeping) releaseGone() {
 	for key, claims := range k.absent {
 		if k.m.Stuck[key] && slices.ContainsFunc(claims, k.onMux.has) {
@@ -84,8 +84,8 @@ func (k *keeping) yieldToForeign(c *channel) {
 	}
 }
 
-// judgeIncumbent grants or refuses the edit of a channel that holds numbers. A channel without an edit is refused if it is disabled, has problems
-// or source ranges, or lacks a port on the mux that the API server refuses or that must wait.
+// judgeIncumbent grants or refuses the edit of a channel that holds numbers. A channel without an edit is refused if it
+// is disabled, has problems or source ranges, or lacks a port on the mux that the API server refuses or that must wait.
 func (k *keeping) judgeIncumbent(c *channel, e *edit) {
 	no := k.refuseIncumbent(c, e)
 	if no == nil {

@@ -11,7 +11,8 @@ import (
 // isMissing is true for a held claim whose port isn't on the mux.
 func (p *pass) isMissing(claim *Claim) bool { return claim.held() && !p.onMux.has(claim) }
 
-// isReturning is true for a channel whose owner enables it again or removes its source ranges, also while its return is postponed.
+// isReturning is true for a channel whose owner enables it again or removes its source ranges, also while its return is
+// postponed.
 func (k *keeping) isReturning(c *channel) bool {
 	said := meta.FindStatusCondition(c.Conditions, k.w.Keys.Accepted)
 	if said == nil || len(c.Address) > 0 {
@@ -24,8 +25,8 @@ func (k *keeping) isReturning(c *channel) bool {
 	return false
 }
 
-// postpone refuses a change of a channel whose namespace changes ports on the mux too often. Numbers that the channel gives up still leave the
-// mux at once. After a rebuild of the ledger, nothing is postponed.
+// postpone refuses a change of a channel whose namespace changes ports on the mux too often. Numbers that the channel
+// gives up still leave the mux at once. After a rebuild of the ledger, nothing is postponed.
 func (p *pass) postpone(c *channel) *refusal {
 	until := p.limitedUntil(c.Key.Namespace)
 	if until.IsZero() {
@@ -45,7 +46,8 @@ func (p *pass) limitedUntil(namespace string) time.Time {
 	return until
 }
 
-// meets is true if a claim is what the port asks for. An auto port keeps its number even if the range was changed since.
+// meets is true if a claim is what the port asks for. An auto port keeps its number even if the range was changed
+// since.
 func (p *pass) meets(claim *Claim, port *validation.ChannelPort) bool {
 	switch port.Request.Kind {
 	case validation.Auto:
@@ -70,8 +72,8 @@ func (c *Claim) following(port *validation.ChannelPort) Claim {
 	return now
 }
 
-// update changes a claim's fields as its port changed, without a change of its number. It returns false if the namespace has used up its changes:
-// then the edit is postponed.
+// update changes a claim's fields as its port changed, without a change of its number. It returns false if the
+// namespace has used up its changes: then the edit is postponed.
 func (k *keeping) update(claim *Claim, now Claim) bool {
 	if *claim == now {
 		return true

@@ -64,6 +64,7 @@ func SameClaims(a, b []Claim) bool {
 }
 
 func (c *Claim) same(other *Claim) bool {
-	return c.Public == other.Public && c.Last == other.Last && c.Port == other.Port && c.Source == other.Source && c.State == other.State &&
+	return c.Public == other.Public && c.Last == other.Last && c.Port == other.Port && c.Source == other.Source &&
+		c.State == other.State &&
 		c.MuxName == other.MuxName && c.Owner == other.Owner && c.Since.Equal(other.Since) && c.Until.Equal(other.Until)
 }

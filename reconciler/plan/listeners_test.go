@@ -13,9 +13,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// The cluster keeps a listener of a Gateway as a Service that has a slash in its name, with one port. So the checks of channels check listeners,
-// too. The process reads it as package gatewayapi/read does. The conditions, address and note of such a Service are in the process's memory: a
-// restart forgets them.
+// The cluster keeps a listener of a Gateway as a Service that has a slash in its name, with one port. So the checks of
+// channels check listeners, too. The process reads it as package gatewayapi/read does. The conditions, address and note
+// of such a Service are in the process's memory: a restart forgets them.
 
 func isListener(key types.NamespacedName) bool { return strings.Contains(key.Name, "/") }
 
@@ -27,10 +27,12 @@ func (c *cluster) read(svc *corev1.Service) plan.ObservedChannel {
 	}
 	port := svc.Spec.Ports[0]
 	return plan.ObservedChannel{
-		Admitted: true, Address: svc.Status.LoadBalancer.Ingress, Conditions: svc.Status.Conditions, PortsNote: svc.Annotations[c.language.Keys().Ports],
+		Admitted: true, Address: svc.Status.LoadBalancer.Ingress, Conditions: svc.Status.Conditions,
+		PortsNote: svc.Annotations[c.language.Keys().Ports],
 		Channel: validation.Channel{
 			Object: validation.Object{Key: key, UID: svc.UID, Created: svc.CreationTimestamp.Time}, Mux: muxKey,
-			Ports: []validation.ChannelPort{{Name: strings.ToLower(string(port.Protocol)), Protocol: port.Protocol, Port: port.Port,
+			Ports: []validation.ChannelPort{{Name: strings.ToLower(string(port.Protocol)), Protocol: port.Protocol,
+				Port:    port.Port,
 				Request: validation.Request{Kind: validation.Number, Number: port.Port}}},
 		},
 	}
@@ -66,10 +68,13 @@ func (h *history) restartListeners() {
 	}
 }
 
-// listeners creates, changes and deletes listeners. Those of a Gateway are in the mux's namespace, and those of ListenerSets in the tenants'.
+// listeners creates, changes and deletes listeners. Those of a Gateway are in the mux's namespace, and those of
+// ListenerSets in the tenants'.
 func (h *history) listeners() {
-	key := pick(h, "listener", types.NamespacedName{Namespace: muxKey.Namespace, Name: "gateway/edge/a"}, types.NamespacedName{Namespace: muxKey.Namespace, Name: "gateway/edge/b"},
-		types.NamespacedName{Namespace: "app", Name: "listenerset/s/a"}, types.NamespacedName{Namespace: "app", Name: "listenerset/s/b"},
+	key := pick(h, "listener", types.NamespacedName{Namespace: muxKey.Namespace, Name: "gateway/edge/a"},
+		types.NamespacedName{Namespace: muxKey.Namespace, Name: "gateway/edge/b"},
+		types.NamespacedName{Namespace: "app", Name: "listenerset/s/a"},
+		types.NamespacedName{Namespace: "app", Name: "listenerset/s/b"},
 		types.NamespacedName{Namespace: "other", Name: "listenerset/s/a"})
 	svc := h.services[key]
 	switch {
@@ -81,7 +86,8 @@ func (h *history) listeners() {
 		h.note("listener %s goes", key)
 		delete(h.services, key)
 	case h.chance("recreate", 15): // as its ListenerSet is created again
-		again := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, CreationTimestamp: metav1.NewTime(h.now)}}
+		again := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name,
+			CreationTimestamp: metav1.NewTime(h.now)}}
 		h.note("listener %s is created again", key)
 		h.putListener(again, svc.Spec.Ports[0].Port, svc.Spec.Ports[0].Protocol)
 	case h.chance("swap", 15):

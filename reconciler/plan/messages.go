@@ -14,8 +14,8 @@ import (
 
 // textMuxNotFound covers a missing Service and one that isn't a mux: either may become the other at any time.
 func textMuxNotFound(mux types.NamespacedName, key string) string {
-	return fmt.Sprintf("there is no mux %s: a Service by that name needs type LoadBalancer and annotation %s: \"true\"; or create "+
-		"this Service again with the class of another mux", mux, key)
+	return fmt.Sprintf("there is no mux %s: a Service by that name needs type LoadBalancer and annotation %s: \"true\"; "+
+		"or create this Service again with the class of another mux", mux, key)
 }
 
 func textMuxDeleting(mux types.NamespacedName) string {
@@ -29,14 +29,14 @@ func textUnserved(mux types.NamespacedName, by Server) string {
 }
 
 func textUnservedMux(mux types.NamespacedName, by Server) string {
-	return fmt.Sprintf("%sin %s alone, so it gives no ports on this one: make the mux in one of those namespaces, or have that "+
-		"reconciler serve namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
+	return fmt.Sprintf("%sin %s alone, so it gives no ports on this one: make the mux in one of those namespaces, or "+
+		"have that reconciler serve namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
 		textServer(by), listed(by.Namespaces, ", "), mux.Namespace)
 }
 
 func textServedBefore(mux types.NamespacedName, by Server) string {
-	return fmt.Sprintf("%sin %s alone: if no other release serves this mux, its ports don't change any more, so have that "+
-		"reconciler serve namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
+	return fmt.Sprintf("%sin %s alone: if no other release serves this mux, its ports don't change any more, so have "+
+		"that reconciler serve namespace %s too (rbac.muxNamespaces of the chart, --mux-namespaces)",
 		textServer(by), listed(by.Namespaces, ", "), mux.Namespace)
 }
 
@@ -76,8 +76,8 @@ func textBackendsRefused(mux types.NamespacedName, words string) string {
 
 // TextMendRefusal tells what to do if the API server refuses an EndpointSlice in a namespace.
 func TextMendRefusal(namespace string) string {
-	return fmt.Sprintf("in namespace %s, raise the quota of endpointslices or change the policy that refuses them; on OpenShift,"+
-		" set rbac.restrictedEndpoints=true in the chart", namespace)
+	return fmt.Sprintf("in namespace %s, raise the quota of endpointslices or change the policy that refuses them; on "+
+		"OpenShift, set rbac.restrictedEndpoints=true in the chart", namespace)
 }
 
 func textFamilyMismatch(mux *ObservedMux) string {
@@ -96,7 +96,8 @@ func textDisabled(c *channel, key string, holds bool) string {
 	case !claimants.IsService(c.Key): // a ListenerSet may still get a route's number
 		return fmt.Sprintf("withdrawn because of %s; no other route gets its number", key)
 	}
-	return fmt.Sprintf("withdrawn because of %s; its numbers are held: without the annotation it comes back with them", key)
+	return fmt.Sprintf("withdrawn because of %s; its numbers are held: without the annotation it comes back with them",
+		key)
 }
 
 func textEdges(gained, lost []string) string {

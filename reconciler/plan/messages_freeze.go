@@ -24,7 +24,8 @@ func textEditWaits(mux types.NamespacedName, freeze *Freeze) string {
 }
 
 func textContested(until time.Time) string {
-	return fmt.Sprintf("another writer keeps changing the mux back; managedFields of the Service name that writer. The next correction is at %s", textUntil(until))
+	return fmt.Sprintf("another writer keeps changing the mux back; managedFields of the Service name that writer. The "+
+		"next correction is at %s", textUntil(until))
 }
 
 func textMissesPorts(mux types.NamespacedName, until time.Time) string {
@@ -44,13 +45,13 @@ func textUnfrozen(before string) string {
 }
 
 func textUnexplained(port *corev1.ServicePort) string {
-	return fmt.Sprintf("port %s (%s) is named as channels' ports are, and is no channel's: it is kept, and no channel gets its number "+
-		"while it is there; take it off the mux if it isn't needed", port.Name, SlotOf(port))
+	return fmt.Sprintf("port %s (%s) is named as channels' ports are, and is no channel's: it is kept, and no channel "+
+		"gets its number while it is there; take it off the mux if it isn't needed", port.Name, SlotOf(port))
 }
 
 func textRebuildsLater(name string, at time.Time) string {
-	return fmt.Sprintf("the ledger (ConfigMap %s) is lost, and this process has just become the leader: the one before may still write "+
-		"ports. The ledger is rebuilt from the mux at %s", name, textUntil(at))
+	return fmt.Sprintf("the ledger (ConfigMap %s) is lost, and this process has just become the leader: the one before "+
+		"may still write ports. The ledger is rebuilt from the mux at %s", name, textUntil(at))
 }
 
 func textListenersUnknown(read *Reading) string {
@@ -61,8 +62,8 @@ func textListenersUnknown(read *Reading) string {
 	case read.Condition == Edited:
 		what = "was edited"
 	}
-	return fmt.Sprintf("the ledger (ConfigMap %s) %s, and this process doesn't know the listeners of the mux's Gateway yet. Once it does, it compares the ledger "+
-		"with the mux", read.Name, what)
+	return fmt.Sprintf("the ledger (ConfigMap %s) %s, and this process doesn't know the listeners of the mux's Gateway "+
+		"yet. Once it does, it compares the ledger with the mux", read.Name, what)
 }
 
 func textRebuilt(read *Reading, key string) string {
@@ -71,8 +72,8 @@ func textRebuilt(read *Reading, key string) string {
 		return "the ledger is lost: rebuilt from the mux"
 	case Edited:
 		if read.Gone != "" {
-			return fmt.Sprintf("annotation %s named ConfigMap %s, which doesn't exist: the ledger is ConfigMap %s, and where it contradicts "+
-				"the mux, the mux counts", key, read.Gone, read.Name)
+			return fmt.Sprintf("annotation %s named ConfigMap %s, which doesn't exist: the ledger is ConfigMap %s, and where "+
+				"it contradicts the mux, the mux counts", key, read.Gone, read.Name)
 		}
 		if len(read.Ledger.Claims) == 0 {
 			break
@@ -89,6 +90,7 @@ func textMoved(from, to string) string { return fmt.Sprintf("moved from ConfigMa
 
 func textOutdated(read *Reading, stamp int64) string {
 	return fmt.Sprintf("ConfigMap %s is of generation %d, and the mux's ports of generation %d: it is an older copy, or "+
-		"somebody edited the mux's annotation generation; put that back, or delete the ConfigMap, and it is rebuilt from the mux", read.Name,
+		"somebody edited the mux's annotation generation; put that back, or delete the ConfigMap, and it is rebuilt from "+
+		"the mux", read.Name,
 		read.Ledger.Generation, stamp)
 }

@@ -17,8 +17,8 @@ const (
 	maxTopologyBytes = 40 << 10
 )
 
-// notes are the annotations for people on the mux. They depend only on the ports and names on the mux, so that they change only with these: each
-// write makes a provider check its load balancer.
+// notes are the annotations for people on the mux. They depend only on the ports and names on the mux, so that they
+// change only with these: each write makes a provider check its load balancer.
 type notes struct{ channels, topology, summary string }
 
 func (w *writing) writeNotes(published []*Claim) notes {

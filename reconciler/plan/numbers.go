@@ -37,8 +37,8 @@ func (n *numberSet) addRun(run validation.PortRange) {
 	}
 }
 
-// firstFree returns the first number of the run that is in none of the sets, or 0. It checks 64 numbers at a time, so that a nearly full range
-// costs little more than a free one.
+// firstFree returns the first number of the run that is in none of the sets, or 0. It checks 64 numbers at a time, so
+// that a nearly full range costs little more than a free one.
 func firstFree(run validation.PortRange, sets ...*numberSet) int32 {
 	for word := run.First / 64; word <= run.Last/64; word++ {
 		free := within(run, word)
@@ -81,7 +81,8 @@ func countFree(run validation.PortRange, set *numberSet) int {
 	return count
 }
 
-// auto returns the first number of the ranges that is free under all of the protocols, and that no newcomer asks for, or 0.
+// auto returns the first number of the ranges that is free under all of the protocols, and that no newcomer asks for,
+// or 0.
 func (b *book) auto(ranges []validation.PortRange, protocols ...corev1.Protocol) int32 {
 	sets := make([]*numberSet, 0, 2*len(protocols))
 	for _, protocol := range protocols {

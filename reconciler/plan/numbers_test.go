@@ -111,7 +111,8 @@ func TestSpanWithout(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		span := func(name string) Span {
 			first := rapid.Int32Range(1, 12).Draw(r, name)
-			return NewSpan(first, rapid.Int32Range(0, 12).Draw(r, name+" last"), rapid.SampledFrom([]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP}).Draw(r, name+" protocol"))
+			return NewSpan(first, rapid.Int32Range(0, 12).Draw(r, name+" last"),
+				rapid.SampledFrom([]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP}).Draw(r, name+" protocol"))
 		}
 		whole, taken := span("whole"), span("taken")
 		left := map[Slot]bool{}

@@ -46,7 +46,8 @@ type ObservedChannel struct {
 	// Admitted is true if the mux's owner admits the channel by other means than allowed-namespaces.
 	Admitted bool
 	Backends Backing
-	// RefusedSlices are the API server's words about a slice of the channel's backends that it refuses; empty if it refuses none.
+	// RefusedSlices are the API server's words about a slice of the channel's backends that it refuses; empty if it
+	// refuses none.
 	RefusedSlices string
 	// Excess says how a limit of muxes on gateways cuts the channel's endpoints; empty if none does.
 	Excess string

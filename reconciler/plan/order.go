@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// byName returns channels sorted by namespace, then name. It sorts each namespace separately, and keeps the names beside each other in memory:
-// that takes half the time, which counts for thousands of channels.
+// byName returns channels sorted by namespace, then name. It sorts each namespace separately, and keeps the names
+// beside each other in memory: that takes half the time, which counts for thousands of channels.
 func byName(channels []channel) []*channel {
 	type entry struct {
 		name string

@@ -109,13 +109,15 @@ func (p *pass) belongsOnMux(claim *Claim) bool {
 	return !no.Withheld || p.onMux.has(claim) || !slices.Contains(no.Slots, claim.Slot())
 }
 
-// isStuck is true if the channel's address couldn't be taken off, and no held claim keeps a port of the channel on the mux.
+// isStuck is true if the channel's address couldn't be taken off, and no held claim keeps a port of the channel on the
+// mux.
 func (p *pass) isStuck(key types.NamespacedName) bool {
-	return p.m.Stuck[key] && !slices.ContainsFunc(p.claimsOf(key), func(c *Claim) bool { return c.held() && p.belongsOnMux(c) })
+	return p.m.Stuck[key] &&
+		!slices.ContainsFunc(p.claimsOf(key), func(c *Claim) bool { return c.held() && p.belongsOnMux(c) })
 }
 
-// wasShown is true if the channel's ports annotation has the claim's number. We write that annotation after the port came to the mux. It may
-// still have the port's former name.
+// wasShown is true if the channel's ports annotation has the claim's number. We write that annotation after the port
+// came to the mux. It may still have the port's former name.
 func (p *pass) wasShown(claim *Claim) bool {
 	c := p.byKey[claim.Owner.Channel]
 	return c != nil && slices.ContainsFunc(c.Recorded, func(m validation.PortMapping) bool {

@@ -21,8 +21,8 @@ type MuxPatch struct {
 	ResourceVersion string
 	// Ports is the whole list, nil if it stays as it is.
 	Ports []corev1.ServicePort
-	// Added are the channels that get ports with this patch, in the order in which they are served. If the API server refuses the patch, one of them
-	// may be the cause.
+	// Added are the channels that get ports with this patch, in the order in which they are served. If the API server
+	// refuses the patch, one of them may be the cause.
 	Added []types.NamespacedName
 	// Annotations has the annotations to set. An empty value removes the annotation.
 	Annotations map[string]string
@@ -30,8 +30,8 @@ type MuxPatch struct {
 	DropFinalizer string
 	Why           []string
 	Events        []Event
-	// Content identifies what the mux looks like once this is written. The same content twice in a row means that another writer
-	// undid the first write.
+	// Content identifies what the mux looks like once this is written. The same content twice in a row means that another
+	// writer undid the first write.
 	Content uint64
 }
 

@@ -18,11 +18,13 @@ func (g *grant) pickRest() *refusal {
 			continue
 		}
 		if len(ranges) == 0 {
-			return &refusal{reason: validation.InvalidPortMapping, message: textNoRange(w.port.Name, g.w.Mux, g.w.Keys.PortRange)}
+			return &refusal{reason: validation.InvalidPortMapping,
+				message: textNoRange(w.port.Name, g.w.Mux, g.w.Keys.PortRange)}
 		}
 		if !g.pick(w, ranges) {
 			return &refusal{
-				reason: validation.InvalidPortMapping, message: textExhausted(w.port.Name, w.port.Protocol, g.w.Mux), usedUp: w.port.Protocol,
+				reason: validation.InvalidPortMapping, message: textExhausted(w.port.Name, w.port.Protocol, g.w.Mux),
+				usedUp: w.port.Protocol,
 			}
 		}
 	}
@@ -58,12 +60,13 @@ func (g *grant) pick(w *wanted, ranges []validation.PortRange) bool {
 	return false
 }
 
-// spare returns a number that the channel gave up and that may be picked again; with former, only a number of this very port. Of several numbers
-// it returns the one that stays reserved the longest.
+// spare returns a number that the channel gave up and that may be picked again; with former, only a number of this very
+// port. Of several numbers it returns the one that stays reserved the longest.
 func (g *grant) spare(w *wanted, former bool) (number Span, found bool) {
 	var until time.Time
 	for _, claim := range g.channel.claims {
-		if claim.held() || claim.Owner.Protocol != w.port.Protocol || former && claim.Owner != w.id(g.channel) || found && !claim.Until.After(until) {
+		if claim.held() || claim.Owner.Protocol != w.port.Protocol || former && claim.Owner != w.id(g.channel) || found &&
+			!claim.Until.After(until) {
 			continue
 		}
 		for slot := range claim.Span().slots() {
@@ -78,7 +81,8 @@ func (g *grant) spare(w *wanted, former bool) (number Span, found bool) {
 	return number, found
 }
 
-// pickPair gives ports with the same own number under several protocols one public number, if a number is free under all of them.
+// pickPair gives ports with the same own number under several protocols one public number, if a number is free under
+// all of them.
 func (g *grant) pickPair(w *wanted, ranges []validation.PortRange) bool {
 	var set []*wanted
 	var under []corev1.Protocol

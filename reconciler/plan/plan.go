@@ -26,7 +26,8 @@ func decide(w *World, m *Memory) *pass {
 	return p
 }
 
-// decidePorts decides which channel has which port. It returns false if ports, ledger and the mux's annotations stay as they are.
+// decidePorts decides which channel has which port. It returns false if ports, ledger and the mux's annotations stay as
+// they are.
 func (p *pass) decidePorts() bool {
 	if !p.canGivePorts() {
 		orphan(p)
@@ -46,20 +47,24 @@ func (p *pass) decidePorts() bool {
 	return true
 }
 
-// canGivePorts is false for a mux that isn't there, is being deleted, or isn't a load balancer. It warns of the last case.
+// canGivePorts is false for a mux that isn't there, is being deleted, or isn't a load balancer. It warns of the last
+// case.
 func (p *pass) canGivePorts() bool {
 	mux := p.w.Mux
 	if mux == nil || mux.Deleting {
 		return false
 	}
-	at := slices.IndexFunc(mux.Problems, func(found validation.Problem) bool { return found.Reason == validation.NotLoadBalancer })
+	at := slices.IndexFunc(mux.Problems, func(found validation.Problem) bool {
+		return found.Reason == validation.NotLoadBalancer
+	})
 	if at >= 0 {
 		p.warn(validation.NotLoadBalancer, mux.Problems[at].Message)
 	}
 	return at < 0
 }
 
-// orphan refuses every channel of a mux that can't give ports. The ledger is kept: a mux that is created again gives the same ports.
+// orphan refuses every channel of a mux that can't give ports. The ledger is kept: a mux that is created again gives
+// the same ports.
 func orphan(p *pass) {
 	message := cmp.Or(p.w.Absent, textMuxNotFound(p.w.Key, p.w.Keys.Multiplexer))
 	if p.w.Mux != nil && p.w.Mux.Deleting {
@@ -85,8 +90,8 @@ func (p *pass) finish() *Plan {
 	return p.plan
 }
 
-// confirm asks for a live read of each channel that would lose a number, or a port on the mux. The cache may be behind: the channel may still
-// want the number, which could then go to another channel.
+// confirm asks for a live read of each channel that would lose a number, or a port on the mux. The cache may be behind:
+// the channel may still want the number, which could then go to another channel.
 func confirm(p *pass) {
 	confirmMux(p)
 	if p.plan.Reserve == nil && p.plan.Publish == nil && p.plan.Settle == nil {
@@ -105,21 +110,24 @@ func confirm(p *pass) {
 			ask(claim.Owner.Channel)
 		}
 	}
-	for _, claim := range p.claims { // the number stays, and the port goes: of a disabled channel, or after a rebuild of the ledger
+	// the number stays, and the port goes: of a disabled channel, or after a rebuild of the ledger
+	for _, claim := range p.claims {
 		if claim.State != InGrace && p.onMux.has(claim) && !p.belongsOnMux(claim) {
 			ask(claim.Owner.Channel)
 		}
 	}
 }
 
-// confirmMux asks for a live read of the mux before these writes, because the cache may lack ports that another process published:
+// confirmMux asks for a live read of the mux before these writes, because the cache may lack ports that another process
+// published:
 //
 //	claims that were rebuilt from the mux's ports
 //	a mux's first ledger, or its ledger in another ConfigMap
 //	the first ledger that this process writes for the mux
 //	any ledger while the API server refuses ports: their claims must not be released as never used
 func confirmMux(p *pass) {
-	writes := p.plan.Reserve != nil && (p.w.Ledger.Condition == Missing || p.w.Ledger.Moved || p.w.Unmet || len(p.m.Refused) > 0)
+	writes := p.plan.Reserve != nil &&
+		(p.w.Ledger.Condition == Missing || p.w.Ledger.Moved || p.w.Unmet || len(p.m.Refused) > 0)
 	if (writes || p.before.renew) && !p.w.Confirmed[p.w.Key] {
 		p.plan.Confirm = append(p.plan.Confirm, p.w.Key)
 	}

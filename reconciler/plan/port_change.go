@@ -17,7 +17,8 @@ func (c *portChange) empty() bool {
 	return len(c.added)+len(c.removed)+len(c.renamed)+len(c.changed) == 0
 }
 
-// diffPorts compares ports and ranges with those on the mux. Their order is no difference: it is up to the tool that applies the mux.
+// diffPorts compares ports and ranges with those on the mux. Their order is no difference: it is up to the tool that
+// applies the mux.
 func (w *writing) diffPorts(want []corev1.ServicePort, ranges []validation.MuxRange) portChange {
 	change := diffRanges(w.w.Mux.Ranges, ranges)
 	stay := 0

@@ -39,7 +39,8 @@ func indexPorts(ports []corev1.ServicePort, ranges []validation.MuxRange) portsO
 	return on
 }
 
-// named returns the port of a name; nil if there is no such port. Most passes ask for numbers alone, so the index is made at the first call.
+// named returns the port of a name; nil if there is no such port. Most passes ask for numbers alone, so the index is
+// made at the first call.
 func (o *portsOnMux) named(name string) *corev1.ServicePort {
 	if o.byName == nil {
 		o.byName = make(map[string]*corev1.ServicePort, len(o.ports))
@@ -59,7 +60,8 @@ func (o *portsOnMux) spanNamed(name string) (Span, bool) {
 	return numbers, there
 }
 
-// has is true if the claim's numbers are on the mux under the claim's name. They may be a part of a range that is about to change.
+// has is true if the claim's numbers are on the mux under the claim's name. They may be a part of a range that is about
+// to change.
 func (o *portsOnMux) has(claim *Claim) bool {
 	if port := o.bySlot.at(claim.Slot()); port != nil && port.Name == claim.MuxName && !claim.IsRange() {
 		return true
@@ -68,9 +70,11 @@ func (o *portsOnMux) has(claim *Claim) bool {
 	return there && numbers.Covers(claim.Span())
 }
 
-// MayHaveOurs is true if a mux has ports besides the placeholder, or ranges: then a ledger without claims may have lost claims.
+// MayHaveOurs is true if a mux has ports besides the placeholder, or ranges: then a ledger without claims may have lost
+// claims.
 func MayHaveOurs(mux *validation.Mux) bool {
-	return len(mux.Ranges) > 0 || slices.ContainsFunc(mux.Ports, func(p corev1.ServicePort) bool { return !isPlaceholder(&p) })
+	return len(mux.Ranges) > 0 ||
+		slices.ContainsFunc(mux.Ports, func(p corev1.ServicePort) bool { return !isPlaceholder(&p) })
 }
 
 func isPlaceholder(port *corev1.ServicePort) bool {

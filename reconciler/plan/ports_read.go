@@ -6,10 +6,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// readPorts sorts the ports on the mux: the placeholder, those that a claim has, ours without a claim, which must go, and foreign ones. A claim
-// has the port on its number, even if another writer changed the port's name. A port under a claim's name on another number must go. Foreign
-// ports stay, and no channel gets their numbers. The mux's owner may add a port within a channel's range, since spec.ports doesn't have ranges:
-// then the range stays, too.
+// readPorts sorts the ports on the mux: the placeholder, those that a claim has, ours without a claim, which must go,
+// and foreign ones. A claim has the port on its number, even if another writer changed the port's name. A port under a
+// claim's name on another number must go. Foreign ports stay, and no channel gets their numbers. The mux's owner may
+// add a port within a channel's range, since spec.ports doesn't have ranges: then the range stays, too.
 func readPorts(p *pass) {
 	r := &reader{pass: p}
 	for i := range r.onMux.ports {
@@ -40,8 +40,8 @@ func (r *reader) occupy(port *corev1.ServicePort) {
 	r.reserve(port)
 }
 
-// keepsPlaceholder is true if the placeholder is a foreign port: the mux's applier declares it, or its owner wants it kept. Otherwise we
-// added it, and it goes once channels have ports.
+// keepsPlaceholder is true if the placeholder is a foreign port: the mux's applier declares it, or its owner wants it
+// kept. Otherwise we added it, and it goes once channels have ports.
 func (m *ObservedMux) keepsPlaceholder() bool {
 	switch m.Placeholder {
 	case validation.PlaceholderKeep:
@@ -71,9 +71,10 @@ func (r *reader) ofChannel(port *corev1.ServicePort) (portOf, bool) {
 	return of, ours
 }
 
-// isUnclaimed is true for a port of ours that no claim has. It comes off the mux, unless the address of its channel couldn't be taken off first.
-// There are two causes. Another writer put back a port that we had taken off: its name is that of a channel's port. Or a process renamed a claim
-// and ended before it renamed the port, and the channel was disabled since: then the claim has the port's number, and another name.
+// isUnclaimed is true for a port of ours that no claim has. It comes off the mux, unless the address of its channel
+// couldn't be taken off first. There are two causes. Another writer put back a port that we had taken off: its name is
+// that of a channel's port. Or a process renamed a claim and ended before it renamed the port, and the channel was
+// disabled since: then the claim has the port's number, and another name.
 func (r *reader) isUnclaimed(port *corev1.ServicePort, holder *Claim) bool {
 	if of, named := r.ofChannel(port); named {
 		return !r.m.Stuck[of.channel.Key]

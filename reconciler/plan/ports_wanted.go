@@ -23,7 +23,9 @@ func (w *writing) ports(published []*Claim) []corev1.ServicePort {
 	}
 	live := w.onMux.bySlot.at(SlotOf(placeholderPort()))
 	there := live != nil && isPlaceholder(live)
-	isTaken := slices.ContainsFunc(ports, func(port corev1.ServicePort) bool { return SlotOf(&port) == SlotOf(placeholderPort()) })
+	isTaken := slices.ContainsFunc(ports, func(port corev1.ServicePort) bool {
+		return SlotOf(&port) == SlotOf(placeholderPort())
+	})
 	switch {
 	case there && !isTaken && w.w.Mux.keepsPlaceholder(): // a channel's port had the placeholder's number, and goes now
 		ports = slices.Insert(ports, 0, *live)
@@ -40,7 +42,8 @@ func (w *writing) ranges(published []*Claim) []validation.MuxRange {
 	var ranges []validation.MuxRange
 	for _, claim := range published {
 		if claim.IsRange() {
-			ranges = append(ranges, validation.MuxRange{Name: claim.MuxName, Run: claim.Span().run(), Protocol: claim.Owner.Protocol})
+			ranges = append(ranges,
+				validation.MuxRange{Name: claim.MuxName, Run: claim.Span().run(), Protocol: claim.Owner.Protocol})
 		}
 	}
 	slices.SortFunc(ranges, validation.CompareRanges)
@@ -80,8 +83,8 @@ func (w *writing) port(claim *Claim) corev1.ServicePort {
 	return port
 }
 
-// predecessor returns the port on the mux that becomes a claim's port: the one with the claim's name, or else the one on its number; nil if the
-// mux has neither.
+// predecessor returns the port on the mux that becomes a claim's port: the one with the claim's name, or else the one
+// on its number; nil if the mux has neither.
 func (w *writing) predecessor(claim *Claim) *corev1.ServicePort {
 	there := w.onMux.bySlot.at(claim.Slot())
 	if there != nil && there.Name == claim.MuxName {
@@ -102,7 +105,8 @@ func (w *writing) keeps(live *corev1.ServicePort) bool {
 	return claim != nil && w.belongsOnMux(claim)
 }
 
-// appProtocol returns the appProtocol of a claim's port on the mux. A change of it counts as a change of the port, so it may have to wait.
+// appProtocol returns the appProtocol of a claim's port on the mux. A change of it counts as a change of the port, so
+// it may have to wait.
 func (w *writing) appProtocol(c *channel, claim *Claim) *string {
 	var asked *string
 	for i := range c.Ports {

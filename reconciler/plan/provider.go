@@ -6,9 +6,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// keepProvider keeps the limits of the provider that the ledger recorded, if the mux's owner names no provider by class or annotation. An
-// annotation that the chart sets by default doesn't count. The load balancer still belongs to that provider, so a lost annotation must not lift a
-// limit. The owner ends this by naming a provider. A mux that was deleted and created again starts without those limits.
+// keepProvider keeps the limits of the provider that the ledger recorded, if the mux's owner names no provider by class
+// or annotation. An annotation that the chart sets by default doesn't count. The load balancer still belongs to that
+// provider, so a lost annotation must not lift a limit. The owner ends this by naming a provider. A mux that was
+// deleted and created again starts without those limits.
 func (r *reader) keepProvider() {
 	before := &r.before
 	known, mux := before.ledger.MuxUID, r.w.Mux
@@ -25,6 +26,6 @@ func (r *reader) keepProvider() {
 }
 
 func textProviderKept(last validation.Provider, key string) string {
-	return fmt.Sprintf("no class or annotation of yours tells the provider any more: the limits of %s stay, which was the last one. Set %s to %s, or to "+
-		"another provider, or to none", last.Name, key, last.Key)
+	return fmt.Sprintf("no class or annotation of yours tells the provider any more: the limits of %s stay, which was "+
+		"the last one. Set %s to %s, or to another provider, or to none", last.Name, key, last.Key)
 }

@@ -87,15 +87,17 @@ func (w *writing) annotate(patch *MuxPatch, to target) bool {
 	return slices.Contains(told, true)
 }
 
-// addedChannels returns the channels that get a port on the mux with this patch, in the order in which they are served if there isn't room for
-// all: those that have ports already, then the oldest.
+// addedChannels returns the channels that get a port on the mux with this patch, in the order in which they are served
+// if there isn't room for all: those that have ports already, then the oldest.
 func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 	incumbent := map[types.NamespacedName]bool{}
 	for _, claim := range published {
 		key := claim.Owner.Channel
 		isThere := w.onMux.has(claim) || !claim.IsRange() && w.onMux.bySlot.at(claim.Slot()) != nil
 		if _, known := incumbent[key]; !known && !isThere {
-			incumbent[key] = slices.ContainsFunc(w.claimsOf(key), func(has *Claim) bool { return w.onMux.has(has) || w.wasShown(has) })
+			incumbent[key] = slices.ContainsFunc(w.claimsOf(key), func(has *Claim) bool {
+				return w.onMux.has(has) || w.wasShown(has)
+			})
 		}
 	}
 	created := func(key types.NamespacedName) time.Time {
@@ -119,7 +121,8 @@ func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 func (w *writing) muxContent(to *target) uint64 {
 	content := contentOf(
 		string(w.w.Mux.UID), w.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,
-		validation.FormatGeneration(to.generation), validation.FormatAggregated(w.dns.ours), validation.FormatRanges(to.ranges),
+		validation.FormatGeneration(
+			to.generation), validation.FormatAggregated(w.dns.ours), validation.FormatRanges(to.ranges),
 	)
 	for i := range w.dns.all {
 		content = content.and(validation.FormatHostnames(w.dns.all[i].Hostnames), w.dns.all[i].Proxied.String())
@@ -127,7 +130,8 @@ func (w *writing) muxContent(to *target) uint64 {
 	for i := range to.ports {
 		port := &to.ports[i]
 		if _, foreign := w.foreign[SlotOf(port)]; !foreign {
-			content = content.and(port.Name, strconv.Itoa(int(port.Port)), string(port.Protocol), ptr.Deref(port.AppProtocol, ""))
+			content = content.and(port.Name, strconv.Itoa(int(port.Port)), string(port.Protocol),
+				ptr.Deref(port.AppProtocol, ""))
 		}
 	}
 	return content.hash()

@@ -2,8 +2,8 @@ package plan
 
 import "nowake.ai/svc-lb-mux/validation"
 
-// These are reasons in conditions and Events that need more than one object to decide. Like those of validation they are part of the API: people
-// filter by them.
+// These are reasons in conditions and Events that need more than one object to decide. Like those of validation they
+// are part of the API: people filter by them.
 const (
 	// Accepted is a channel that has all its ports.
 	Accepted validation.Reason = "Accepted"
@@ -47,8 +47,8 @@ const (
 	PortChangesLimited validation.Reason = "PortChangesLimited"
 	// NamespaceNotAllowed is a channel in a namespace that may not attach.
 	NamespaceNotAllowed validation.Reason = "NamespaceNotAllowed"
-	// HostnameNotAllowed is a DNS name that the mux doesn't take. Its channel keeps its ports; only a newcomer whose name external-dns would publish
-	// gets none.
+	// HostnameNotAllowed is a DNS name that the mux doesn't take. Its channel keeps its ports; only a newcomer whose name
+	// external-dns would publish gets none.
 	HostnameNotAllowed validation.Reason = "HostnameNotAllowed"
 	// ProtocolNotAllowed is a port with a protocol that the mux doesn't take, or can't mix with its other ports.
 	ProtocolNotAllowed validation.Reason = "ProtocolNotAllowed"
@@ -69,7 +69,8 @@ const (
 	MuxDriftCorrected validation.Reason = "MuxDriftCorrected"
 	// Contested is a mux that another writer keeps changing back, or a channel whose ports are missing because of that.
 	Contested validation.Reason = "Contested"
-	// MuxExternalDNSAnnotationConflict is a DNS name that another namespace has, or a proxied flag that the mux's owner set otherwise.
+	// MuxExternalDNSAnnotationConflict is a DNS name that another namespace has, or a proxied flag that the mux's owner
+	// set otherwise.
 	MuxExternalDNSAnnotationConflict validation.Reason = "MuxExternalDnsAnnotationConflict"
 	// MuxPaused is a mux that its owner paused.
 	MuxPaused validation.Reason = "MuxPaused"

@@ -8,10 +8,11 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// rebuild derives the claims if the ledger is lost or was edited. known are the claims of the edited ledger, or of the last good ledger that this
-// process remembers. rebuild starts from the ports on the mux. Their owners follow from the known claims, from their names, from the slices that we
-// wrote under those names, or from channels' ports annotations, if the channels may ask for the numbers. Then it adds the known claims that no port
-// on the mux contradicts. Last, with annotations and without known claims, it adds numbers that only ports annotations have: the mux may have been
+// rebuild derives the claims if the ledger is lost or was edited. known are the claims of the edited ledger, or of the
+// last good ledger that this process remembers. rebuild starts from the ports on the mux. Their owners follow from the
+// known claims, from their names, from the slices that we wrote under those names, or from channels' ports annotations,
+// if the channels may ask for the numbers. Then it adds the known claims that no port on the mux contradicts. Last,
+// with annotations and without known claims, it adds numbers that only ports annotations have: the mux may have been
 // created again.
 func rebuild(p *pass, known []Claim, annotations bool) []Claim {
 	r := newRebuilding(p)
@@ -45,10 +46,12 @@ func explainPorts(p *pass, known []Claim) []Claim {
 
 type rebuilding struct {
 	*pass
-	known          map[string]Claim                // known held claims, by their name on the mux
-	derived        map[string][]portOf             // channels' ports, by both derived names
-	second         map[string][]portOf             // channels' ports, by the name that they get where the derived one is taken
-	annotated      map[Slot][]portOf               // channels' ports, by the first number in their ports annotation, if they may ask for it
+	known   map[string]Claim    // known held claims, by their name on the mux
+	derived map[string][]portOf // channels' ports, by both derived names
+	// channels' ports, by the name that they get where the derived one is taken
+	second map[string][]portOf
+	// channels' ports, by the first number in their ports annotation, if they may ask for it
+	annotated      map[Slot][]portOf
 	annotatedNames map[string]types.NamespacedName // channels, by the derived names of the ports in their ports annotation
 
 	found       []Claim
@@ -70,7 +73,8 @@ func (o portOf) id() PortID { return PortID{o.channel.Key, o.port.Name, o.port.P
 
 func newRebuilding(p *pass) *rebuilding {
 	r := &rebuilding{
-		pass: p, known: map[string]Claim{}, derived: map[string][]portOf{}, second: map[string][]portOf{}, annotated: map[Slot][]portOf{}, annotatedNames: map[string]types.NamespacedName{},
+		pass: p, known: map[string]Claim{}, derived: map[string][]portOf{}, second: map[string][]portOf{},
+		annotated: map[Slot][]portOf{}, annotatedNames: map[string]types.NamespacedName{},
 		owners: map[PortID]bool{}, foundNames: map[string]bool{}, unexplained: map[Slot]bool{},
 		byNamespace: map[string]int{},
 	}
@@ -92,7 +96,8 @@ func newRebuilding(p *pass) *rebuilding {
 	return r
 }
 
-// nameOf returns a claim's name on the mux. For a claim of the original, which has no MuxName, that is the original's derived name.
+// nameOf returns a claim's name on the mux. For a claim of the original, which has no MuxName, that is the original's
+// derived name.
 func nameOf(claim *Claim) string {
 	if claim.MuxName == "" {
 		return legacyName(claim.Owner)
@@ -102,7 +107,8 @@ func nameOf(claim *Claim) string {
 
 // take adds a claim unless one of its numbers is taken. For a held claim, its owner and its name must be free, too.
 func (r *rebuilding) take(claim Claim) {
-	if r.isTaken(claim.Span()) || claim.held() && (r.owners[claim.Owner] || claim.MuxName != "" && r.foundNames[claim.MuxName]) {
+	if r.isTaken(claim.Span()) || claim.held() &&
+		(r.owners[claim.Owner] || claim.MuxName != "" && r.foundNames[claim.MuxName]) {
 		return
 	}
 	for slot := range claim.Span().slots() {
@@ -125,10 +131,11 @@ func (r *rebuilding) isTaken(numbers Span) bool {
 	return false
 }
 
-// explain claims the ports on the mux. A port goes to the owner that the known claims have for its name, if they have one. For other
-// ports, explain looks for the owner in four ways, in this order: by the second derived name, by the first, by our slices, by ports annotations.
-// The second name is what a port gets if the first is taken. Example: port http is renamed to web, and keeps its name on the mux, which is the
-// first name of http. A new port http then gets the second name of http. So if the second name is on the mux, the first name is web's.
+// explain claims the ports on the mux. A port goes to the owner that the known claims have for its name, if they have
+// one. For other ports, explain looks for the owner in four ways, in this order: by the second derived name, by the
+// first, by our slices, by ports annotations. The second name is what a port gets if the first is taken. Example: port
+// http is renamed to web, and keeps its name on the mux, which is the first name of http. A new port http then gets the
+// second name of http. So if the second name is on the mux, the first name is web's.
 func (r *rebuilding) explain() {
 	second := func(port muxPort) []portOf { return r.second[port.name] }
 	for _, candidates := range [...]func(muxPort) []portOf{second, r.named, r.recorded, r.annotatedAt} {
@@ -168,5 +175,6 @@ func (r *rebuilding) claim(of portOf, numbers Span, name string) Claim {
 	if of.port.Request.Kind == validation.Auto {
 		source = Auto
 	}
-	return Claim{Owner: of.id(), Port: of.port.Port, Public: numbers.First, Last: numbers.end(), Source: source, MuxName: name}
+	return Claim{Owner: of.id(), Port: of.port.Port, Public: numbers.First, Last: numbers.end(), Source: source,
+		MuxName: name}
 }

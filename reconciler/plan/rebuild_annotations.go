@@ -8,11 +8,12 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// annotation returns the numbers that the channel's ports annotation has for a port. The channel's owner can write that annotation, so it counts
-// only if the port could ask for the numbers today.
+// annotation returns the numbers that the channel's ports annotation has for a port. The channel's owner can write that
+// annotation, so it counts only if the port could ask for the numbers today.
 func (r *rebuilding) annotation(o portOf) (Span, bool) {
 	for _, recorded := range o.channel.Recorded {
-		if numbers := NewSpan(recorded.Public, recorded.Last, o.port.Protocol); recorded.Name == o.port.Name && r.mayAsk(o.port, numbers) {
+		if numbers := NewSpan(recorded.Public, recorded.Last, o.port.Protocol); recorded.Name == o.port.Name &&
+			r.mayAsk(o.port, numbers) {
 			return numbers, true
 		}
 	}
@@ -31,8 +32,9 @@ func (r *rebuilding) mayAsk(port *validation.ChannelPort, numbers Span) bool {
 	return false
 }
 
-// takeAnnotations restores claims that only ports annotations have: ledger and mux were restored from a backup, or channels are disabled. A
-// channel gets no more than a newcomer would. It gets all or nothing, unless the mux already shows one of its ports.
+// takeAnnotations restores claims that only ports annotations have: ledger and mux were restored from a backup, or
+// channels are disabled. A channel gets no more than a newcomer would. It gets all or nothing, unless the mux already
+// shows one of its ports.
 func (r *rebuilding) takeAnnotations() {
 	for _, c := range r.byProof() {
 		if len(c.Problems) > 0 || c.Deleting || !c.Admitted && !r.allowed.namespace(c.Key.Namespace) {
@@ -63,8 +65,8 @@ func (r *rebuilding) takeAnnotations() {
 	}
 }
 
-// byProof returns the channels whose status says that they have numbers, then the withdrawn ones, then all others; each group by age. A tenant
-// can write a channel's annotation, but usually not its status.
+// byProof returns the channels whose status says that they have numbers, then the withdrawn ones, then all others; each
+// group by age. A tenant can write a channel's annotation, but usually not its status.
 func (r *rebuilding) byProof() []*channel {
 	rank := func(c *channel) int {
 		switch {
@@ -89,7 +91,8 @@ func (r *rebuilding) hasRoom(c *channel, more int) bool {
 	}
 	for i := range c.Ports {
 		protocol := c.Ports[i].Protocol
-		if !mux.Protocols.Allowed.Has(protocol) || mux.Protocols.OneOnly && len(r.found) > 0 && r.found[0].Owner.Protocol != protocol {
+		if !mux.Protocols.Allowed.Has(protocol) || mux.Protocols.OneOnly && len(r.found) > 0 &&
+			r.found[0].Owner.Protocol != protocol {
 			return false
 		}
 	}

@@ -14,8 +14,8 @@ type muxPort struct {
 
 func (m muxPort) slot() Slot { return m.numbers.slot() }
 
-// muxPorts returns the ranges and the ports of the mux, without the placeholder. Ranges come first, because a port with a number in a range comes
-// from another writer.
+// muxPorts returns the ranges and the ports of the mux, without the placeholder. Ranges come first, because a port with
+// a number in a range comes from another writer.
 func (r *rebuilding) muxPorts() []muxPort {
 	var all []muxPort
 	for _, run := range r.w.Mux.Ranges {
@@ -29,8 +29,8 @@ func (r *rebuilding) muxPorts() []muxPort {
 	return all
 }
 
-// fit returns the channel port, of several, that a port on the mux can be: the only one whose annotation has the number, or else the only one at
-// all. It returns nil if no port fits, or if several do.
+// fit returns the channel port, of several, that a port on the mux can be: the only one whose annotation has the
+// number, or else the only one at all. It returns nil if no port fits, or if several do.
 func (r *rebuilding) fit(of []portOf, port muxPort) *portOf {
 	slot := port.slot()
 	var fit, annotated, told []portOf
@@ -42,8 +42,8 @@ func (r *rebuilding) fit(of []portOf, port muxPort) *portOf {
 		if slices.Contains(r.annotated[slot], o) {
 			annotated = append(annotated, o)
 		}
-		// Our slices prove that the port is the channel's. Then the annotation tells which of the channel's ports it is, even if the range was changed
-		// since.
+		// Our slices prove that the port is the channel's. Then the annotation tells which of the channel's ports it is, even
+		// if the range was changed since.
 		if r.w.Records[port.name] == o.channel.Key && o.says(slot.Number) {
 			told = append(told, o)
 		}
@@ -58,11 +58,14 @@ func (r *rebuilding) fit(of []portOf, port muxPort) *portOf {
 
 // says is true if the channel's ports annotation has this number for the port.
 func (o portOf) says(number int32) bool {
-	return slices.ContainsFunc(o.channel.Recorded, func(m validation.PortMapping) bool { return m.Name == o.port.Name && m.Public == number })
+	return slices.ContainsFunc(o.channel.Recorded, func(m validation.PortMapping) bool {
+		return m.Name == o.port.Name && m.Public == number
+	})
 }
 
-// named returns the channel ports whose derived name is the name of this port on the mux. There may be several, because a tenant can make two short
-// names equal. If one of our slices records a channel for the name, only that channel's ports count: a tenant can't forge our slices.
+// named returns the channel ports whose derived name is the name of this port on the mux. There may be several, because
+// a tenant can make two short names equal. If one of our slices records a channel for the name, only that channel's
+// ports count: a tenant can't forge our slices.
 func (r *rebuilding) named(port muxPort) []portOf {
 	of := r.derived[port.name]
 	if channel, recorded := r.w.Records[port.name]; recorded {
@@ -79,9 +82,9 @@ func (r *rebuilding) recorded(port muxPort) []portOf {
 	return nil
 }
 
-// annotatedAt returns the ports whose channel has the number in its ports annotation. It returns none if one of our slices or a derived name
-// identifies the port, or if the port's name isn't of our form. It returns none either while the Gateway's listeners aren't known, because the
-// port may be a listener's.
+// annotatedAt returns the ports whose channel has the number in its ports annotation. It returns none if one of our
+// slices or a derived name identifies the port, or if the port's name isn't of our form. It returns none either while
+// the Gateway's listeners aren't known, because the port may be a listener's.
 func (r *rebuilding) annotatedAt(port muxPort) []portOf {
 	_, recorded := r.w.Records[port.name]
 	named := slices.ContainsFunc(r.derived[port.name], func(o portOf) bool { return !r.owners[o.id()] })

@@ -2,13 +2,13 @@ package plan
 
 import "time"
 
-// RecreatedHold is how long the numbers of missing channels are held after their mux was deleted and created again. A sync of
-// a whole application creates the mux first, and its channels seconds to minutes later.
+// RecreatedHold is how long the numbers of missing channels are held after their mux was deleted and created again. A
+// sync of a whole application creates the mux first, and its channels seconds to minutes later.
 const RecreatedHold = 5 * time.Minute
 
-// detectRecreated compares the mux's UID with the one in the ledger. Another UID means that the mux was deleted and created
-// again, which starts the hold. The ledger records when the hold ends, so that it survives a restart. A ledger without
-// a UID adopts the mux's UID and starts no hold.
+// detectRecreated compares the mux's UID with the one in the ledger. Another UID means that the mux was deleted and
+// created again, which starts the hold. The ledger records when the hold ends, so that it survives a restart. A ledger
+// without a UID adopts the mux's UID and starts no hold.
 func (r *reader) detectRecreated() {
 	known, is := r.before.ledger.MuxUID, r.w.Mux.UID
 	latest := r.now.Add(RecreatedHold)
@@ -25,8 +25,8 @@ func (r *reader) detectRecreated() {
 	}
 }
 
-// reservedUntil returns until when a released number is reserved for its owner: until the mux's grace ends, and if the owner is missing, until
-// the hold of a recreated mux ends. It returns zero if the number is free at once.
+// reservedUntil returns until when a released number is reserved for its owner: until the mux's grace ends, and if the
+// owner is missing, until the hold of a recreated mux ends. It returns zero if the number is free at once.
 func (p *pass) reservedUntil(claim *Claim) time.Time {
 	var until time.Time
 	if p.neverPublished[claim.Slot()] {

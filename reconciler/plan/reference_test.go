@@ -13,7 +13,8 @@ import (
 // nobodyWaitsInVain checks with a slow and simple allocator that no channel without ports could have all its ports.
 func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
 	w := c.world()
-	if last, recorded := validation.ProviderCalled(w.Ledger.Ledger.Provider); recorded && !w.Mux.ProviderNamed && last.Key != w.Mux.Provider.Key && w.Ledger.Ledger.MuxUID == w.Mux.UID {
+	if last, recorded := validation.ProviderCalled(w.Ledger.Ledger.Provider); recorded && !w.Mux.ProviderNamed &&
+		last.Key != w.Mux.Provider.Key && w.Ledger.Ledger.MuxUID == w.Mux.UID {
 		w.Mux.Mux = w.Mux.Under(last)
 	}
 	taken, perNamespace, protocols := map[plan.Slot]bool{}, map[string]int{}, map[corev1.Protocol]bool{}
@@ -51,7 +52,9 @@ func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
 	for i := range w.Channels {
 		channel := &w.Channels[i]
 		key := channel.Key
-		if has[key] || c.limited[key.Namespace].After(c.now) || len(channel.Problems) > 0 || channel.Deleting || channel.Disabled || channel.SourceRanges != "" && w.Mux.Pool == "" || !channel.Admitted && !w.Mux.Namespaces.Allows(key.Namespace) ||
+		if has[key] || c.limited[key.Namespace].After(c.now) || len(channel.Problems) > 0 || channel.Deleting ||
+			channel.Disabled || channel.SourceRanges != "" && w.Mux.Pool == "" || !channel.Admitted &&
+			!w.Mux.Namespaces.Allows(key.Namespace) ||
 			len(w.Mux.Hostnames.In(key.Namespace).Forbids(channel.Direct)) > 0 {
 			continue
 		}
@@ -73,7 +76,8 @@ func (c *cluster) nobodyWaitsInVain(p *plan.Plan) error {
 	return nil
 }
 
-func fits(mux *plan.ObservedMux, c *plan.ObservedChannel, free func(plan.Slot) bool, protocols map[corev1.Protocol]bool) bool {
+func fits(mux *plan.ObservedMux, c *plan.ObservedChannel, free func(plan.Slot) bool,
+	protocols map[corev1.Protocol]bool) bool {
 	mine := map[plan.Slot]bool{}
 	for _, auto := range [...]bool{false, true} {
 		for i := range c.Ports {
@@ -97,7 +101,8 @@ func fits(mux *plan.ObservedMux, c *plan.ObservedChannel, free func(plan.Slot) b
 	return true
 }
 
-func fitsPort(mux *plan.ObservedMux, port *validation.ChannelPort, free func(plan.Slot) bool, mine map[plan.Slot]bool) bool {
+func fitsPort(mux *plan.ObservedMux, port *validation.ChannelPort, free func(plan.Slot) bool,
+	mine map[plan.Slot]bool) bool {
 	if port.Request.Kind != validation.Auto {
 		for number := port.Request.Number; number <= max(port.Request.Number, port.Request.Last); number++ {
 			slot := plan.Slot{Number: number, Protocol: port.Protocol}

@@ -13,7 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// restrictedTo returns a channel with so many source ranges. A channel that was published has an annotation that says so.
+// restrictedTo returns a channel with so many source ranges. A channel that was published has an annotation that says
+// so.
 func restrictedTo(t *testing.T, namespace, name string, ranges int, port int32, published bool) plan.ObservedChannel {
 	t.Helper()
 	class := "svc-mux.nowake.ai/" + muxKey.Name + "." + muxKey.Namespace
@@ -24,13 +25,14 @@ func restrictedTo(t *testing.T, namespace, name string, ranges int, port int32, 
 	svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &class
 	svc.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: port, Protocol: corev1.ProtocolTCP}}
 	for i := range ranges {
-		svc.Spec.LoadBalancerSourceRanges = append(svc.Spec.LoadBalancerSourceRanges, fmt.Sprintf("10.%d.%d.0/24", port%256, i))
+		svc.Spec.LoadBalancerSourceRanges = append(svc.Spec.LoadBalancerSourceRanges,
+			fmt.Sprintf("10.%d.%d.0/24", port%256, i))
 	}
 	return plan.ReadChannel(english(t), svc)
 }
 
-// The channels of a namespace have a limit of source ranges on a mux on gateways. A new channel takes no room from one that has its port, and
-// no namespace takes room from another one.
+// The channels of a namespace have a limit of source ranges on a mux on gateways. A new channel takes no room from one
+// that has its port, and no namespace takes room from another one.
 func TestANamespaceHasALimitOfSourceRanges(t *testing.T) {
 	world := func(published bool, counts ...int) plan.World {
 		w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Mux: muxThatSays(t, nil),
@@ -89,7 +91,8 @@ func TestANamespaceHasALimitOfSourceRanges(t *testing.T) {
 
 // A channel that comes to have too many source ranges is closed, and keeps its number: it is never open to everybody.
 func TestAChannelWithTooManySourceRangesIsClosedAndKeepsItsNumber(t *testing.T) {
-	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Mux: muxThatSays(t, nil), Ledger: plan.Reading{Condition: plan.Missing}}
+	w := plan.World{Keys: english(t).Keys(), Key: muxKey, Now: time.Unix(1e9, 0), Mux: muxThatSays(t, nil),
+		Ledger: plan.Reading{Condition: plan.Missing}}
 	w.Mux.Pool = "rack"
 	for i := range 17 {
 		w.Channels = append(w.Channels, restrictedTo(t, "greedy", fmt.Sprintf("c%02d", i), 100, int32(1000+i), false))
@@ -99,7 +102,8 @@ func TestAChannelWithTooManySourceRangesIsClosedAndKeepsItsNumber(t *testing.T) 
 		w.Channels[i] = restrictedTo(t, "greedy", fmt.Sprintf("c%02d", i), 256, int32(1000+i), true)
 	}
 	p := plan.Mux(w, plan.Memory{})
-	if v := p.Verdicts[16]; v.Reason != plan.SourceRangesExceeded || v.Accepted || v.Programmed || v.Ports[0].Public != 1016 {
+	if v := p.Verdicts[16]; v.Reason != plan.SourceRangesExceeded || v.Accepted || v.Programmed ||
+		v.Ports[0].Public != 1016 {
 		t.Errorf("the last channel: %+v", v)
 	}
 	var numbers []int32

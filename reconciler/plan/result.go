@@ -12,8 +12,9 @@ import (
 // Plan has the writes for one mux, in the order of the fields from Reserve to Show, and the decisions behind them.
 type Plan struct {
 	Mux types.NamespacedName
-	// Confirm names Services that must be read live, sorted: channels that would lose something, and the mux in the cases of confirmMux. A plan with
-	// such names must not be carried out. Read them, put the answers into the World, and decide again.
+	// Confirm names Services that must be read live, sorted: channels that would lose something, and the mux in the cases
+	// of confirmMux. A plan with such names must not be carried out. Read them, put the answers into the World, and decide
+	// again.
 	Confirm []types.NamespacedName
 
 	Reserve *LedgerWrite
@@ -38,7 +39,8 @@ type Plan struct {
 	Changed []string
 	// Usage counts the ports of the mux.
 	Usage Usage
-	// Again is when the next pass is due even if nothing changes; zero if none is due. A write needs none, because its event causes a pass.
+	// Again is when the next pass is due even if nothing changes; zero if none is due. A write needs none, because its
+	// event causes a pass.
 	Again time.Time
 }
 

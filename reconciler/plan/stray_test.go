@@ -24,13 +24,17 @@ func TestStray(t *testing.T) {
 		conditions  []metav1.Condition
 		want        string
 	}{
-		"a plain Service":                      {},
-		"a Service of another Kopf operator":   {annotations: map[string]string{kopf: "{}"}},
-		"a Service with another finalizer":     {annotations: map[string]string{kopf: "{}"}, finalizers: []string{"example.com/finalizer"}},
-		"a former channel":                     {annotations: map[string]string{prefix + "/ports": "http:80->80"}, conditions: condition, want: "Accepted, ports"},
-		"a former channel of the original":     {annotations: map[string]string{kopf: "{}"}, finalizers: []string{prefix + "/finalizer"}, want: "kopf, finalizer"},
-		"a former channel without a finalizer": {annotations: map[string]string{kopf: "{}", prefix + "/ports": "http:80->80"}, want: "ports, kopf"},
-		"the original's finalizer alone":       {finalizers: []string{prefix + "/finalizer"}, want: "finalizer"},
+		"a plain Service":                    {},
+		"a Service of another Kopf operator": {annotations: map[string]string{kopf: "{}"}},
+		"a Service with another finalizer": {annotations: map[string]string{kopf: "{}"},
+			finalizers: []string{"example.com/finalizer"}},
+		"a former channel": {annotations: map[string]string{prefix + "/ports": "http:80->80"},
+			conditions: condition, want: "Accepted, ports"},
+		"a former channel of the original": {annotations: map[string]string{kopf: "{}"},
+			finalizers: []string{prefix + "/finalizer"}, want: "kopf, finalizer"},
+		"a former channel without a finalizer": {annotations: map[string]string{kopf: "{}", prefix + "/ports": "http:80->80"},
+			want: "ports, kopf"},
+		"the original's finalizer alone": {finalizers: []string{prefix + "/finalizer"}, want: "finalizer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{

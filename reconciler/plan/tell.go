@@ -10,7 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// tell decides what each channel shows. The reconciler takes an address off before the ports go, and puts it on after they came.
+// tell decides what each channel shows. The reconciler takes an address off before the ports go, and puts it on after
+// they came.
 func tell(p *pass) {
 	t := &telling{pass: p}
 	if p.w.Mux != nil {
@@ -54,7 +55,8 @@ func (t *telling) channel(c *channel) {
 	case len(patch.Why) == 0:
 	case patch.SetAddress && len(patch.Address) == 0 && patch.SetNote && slices.ContainsFunc(c.claims, t.isMissing):
 		t.hideOnly(c)
-		t.plan.Show = append(t.plan.Show, patch) // after Publish: until then the ports annotation proves that the port was on the mux, see wasShown
+		// after Publish: until then the ports annotation proves that the port was on the mux, see wasShown
+		t.plan.Show = append(t.plan.Show, patch)
 	case patch.SetAddress && len(patch.Address) == 0:
 		t.plan.Hide = append(t.plan.Hide, patch)
 	default:
@@ -69,7 +71,8 @@ func (t *telling) hideOnly(c *channel) {
 func (t *telling) verdictOf(c *channel) Verdict {
 	accepted, _ := t.acceptedCondition(c)
 	verdict := Verdict{
-		Channel: c.Key, Accepted: accepted.Status == metav1.ConditionTrue, Reason: validation.Reason(accepted.Reason), Message: accepted.Message,
+		Channel: c.Key, Accepted: accepted.Status == metav1.ConditionTrue, Reason: validation.Reason(accepted.Reason),
+		Message:    accepted.Message,
 		Programmed: c.showsAddress && len(t.w.Mux.Address) > 0 && t.lacks(c) == nil && !t.isContested(c),
 	}
 	first := len(t.ports)

@@ -60,7 +60,8 @@ func (a *appearance) content(c *channel) uint64 {
 
 func (t *telling) wants(c *channel) appearance {
 	want := appearance{note: t.portsNote(c), conditions: t.conditions[:0]}
-	isForgotten := claimants.IsListener(c.Key) && c.PortsNote == "" // a listener's note is only in memory, and this process has just started
+	// a listener's note is only in memory, and this process has just started
+	isForgotten := claimants.IsListener(c.Key) && c.PortsNote == ""
 	if t.plan.Freeze != nil && !isForgotten {
 		want.note = c.PortsNote // if the ledger is lost, the old note says which numbers the channel has
 	}
@@ -89,7 +90,8 @@ func (t *telling) portsNote(c *channel) string {
 	for i := range c.Ports {
 		port := &c.Ports[i]
 		if claim := c.claimOf(port); claim != nil {
-			mappings = append(mappings, validation.PortMapping{Name: port.Name, Port: port.Port, Public: claim.Public, Last: claim.Last})
+			mappings = append(mappings,
+				validation.PortMapping{Name: port.Name, Port: port.Port, Public: claim.Public, Last: claim.Last})
 		}
 	}
 	t.mappings, t.note = mappings, validation.AppendPorts(t.note[:0], mappings) // there is room for the next ones

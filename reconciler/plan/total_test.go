@@ -78,14 +78,16 @@ func anyProtocol(r *rapid.T) corev1.Protocol {
 }
 
 func anyName(r *rapid.T) string {
-	return rapid.SampledFrom([]string{"", "x", "y", "placeholder", "2a3dbb3", "691de741fccc169aa600", "f5513f9643d258388bc2"}).Draw(r, "port name")
+	return rapid.SampledFrom([]string{"", "x", "y", "placeholder", "2a3dbb3", "691de741fccc169aa600",
+		"f5513f9643d258388bc2"}).Draw(r, "port name")
 }
 
 func anyClaim(r *rapid.T) plan.Claim {
 	return plan.Claim{
 		Owner: plan.PortID{Channel: anyKey(r), Name: anyName(r), Protocol: anyProtocol(r)}, Port: anyNumber(r),
 		Public: anyNumber(r), Source: plan.Source(rapid.IntRange(0, 2).Draw(r, "source")), MuxName: anyName(r),
-		State: plan.State(rapid.IntRange(0, 3).Draw(r, "state")), Until: time.Unix(rapid.Int64Range(0, 1e9).Draw(r, "until"), 0),
+		State: plan.State(rapid.IntRange(0, 3).Draw(r, "state")),
+		Until: time.Unix(rapid.Int64Range(0, 1e9).Draw(r, "until"), 0),
 	}
 }
 
@@ -96,7 +98,8 @@ func anyMux(r *rapid.T) *corev1.Service {
 	for _, key := range [...]string{"port-range", "explicit-range", "max-ports", "generation", "release-grace", "placeholder", "allowed-protocols"} {
 		value := rapid.SampledFrom(map[string][]string{
 			"port-range": {"", "20000-20001", "1-65535", "80"}, "explicit-range": {"", "80"}, "max-ports": {"", "1", "3"},
-			"generation": {"", "1", "2", "9223372036854775807"}, "release-grace": {"", "1h"}, "placeholder": {"", "keep", "remove"},
+			"generation": {"", "1", "2", "9223372036854775807"}, "release-grace": {"", "1h"},
+			"placeholder":       {"", "keep", "remove"},
 			"allowed-protocols": {"", "TCP"},
 		}[key]).Draw(r, key)
 		if value != "" {
@@ -118,12 +121,14 @@ func anyPorts(r *rapid.T) []corev1.ServicePort {
 func anyChannel(r *rapid.T, language validation.Language) plan.ObservedChannel {
 	key := anyKey(r)
 	class := "svc-mux.nowake.ai/mux"
-	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{
-		"svc-mux.nowake.ai/ports":                 fmt.Sprintf("x:80->%d", anyNumber(r)),
-		"svc-mux.nowake.ai/external-ports":        rapid.SampledFrom([]string{"", "x:auto", "x:20000,y:auto", "x:"}).Draw(r, "asks"),
-		"svc-mux.nowake.ai/external-dns-hostname": rapid.SampledFrom([]string{"", "a.example.com"}).Draw(r, "names"),
-		"svc-mux.nowake.ai/disabled":              rapid.SampledFrom([]string{"true", "false"}).Draw(r, "disabled"),
-	}}}
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name,
+		Annotations: map[string]string{
+			"svc-mux.nowake.ai/ports": fmt.Sprintf("x:80->%d", anyNumber(r)),
+			"svc-mux.nowake.ai/external-ports": rapid.SampledFrom([]string{"", "x:auto", "x:20000,y:auto", "x:"}).Draw(r,
+				"asks"),
+			"svc-mux.nowake.ai/external-dns-hostname": rapid.SampledFrom([]string{"", "a.example.com"}).Draw(r, "names"),
+			"svc-mux.nowake.ai/disabled":              rapid.SampledFrom([]string{"true", "false"}).Draw(r, "disabled"),
+		}}}
 	svc.Spec.Type, svc.Spec.LoadBalancerClass, svc.Spec.Ports = corev1.ServiceTypeLoadBalancer, &class, anyPorts(r)
 	channel := plan.ReadChannel(language, svc)
 	channel.Admitted = rapid.Bool().Draw(r, "admitted")

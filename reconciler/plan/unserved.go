@@ -18,15 +18,18 @@ type Server struct {
 	Namespaces []string
 }
 
-// Unserved returns a patch with the conditions of a channel whose mux the server doesn't serve. It returns nil if the channel has them already,
-// is being deleted, or has a condition of another writer, because another reconciler may serve that mux.
-func Unserved(keys validation.Keys, c *ObservedChannel, mux types.NamespacedName, by Server, now time.Time) *ChannelPatch {
+// Unserved returns a patch with the conditions of a channel whose mux the server doesn't serve. It returns nil if the
+// channel has them already, is being deleted, or has a condition of another writer, because another reconciler may
+// serve that mux.
+func Unserved(keys validation.Keys, c *ObservedChannel, mux types.NamespacedName, by Server,
+	now time.Time) *ChannelPatch {
 	said := meta.FindStatusCondition(c.Conditions, keys.Accepted)
 	message := textUnserved(mux, by)
 	if c.Deleting || said != nil && (!isUnserved(said, by) || said.Message == message) {
 		return nil
 	}
-	accepted, programmed := condition(keys.Accepted, false, MuxNotServed, message), condition(keys.Programmed, false, NotAccepted, textNotProgrammed())
+	accepted, programmed := condition(keys.Accepted, false, MuxNotServed, message), condition(keys.Programmed, false,
+		NotAccepted, textNotProgrammed())
 	patch := &ChannelPatch{
 		Channel: c.Key, ResourceVersion: c.ResourceVersion,
 		Why:    []string{textCondition(accepted), textCondition(programmed)},
@@ -47,7 +50,8 @@ func UnservedMux(mux types.NamespacedName, by Server) Event {
 	return Event{Object: mux, Warning: true, Reason: MuxNotServed, Message: textUnservedMux(mux, by)}
 }
 
-// MuxServedBefore returns the Event for a mux that this or another reconciler served, and that this one doesn't serve now.
+// MuxServedBefore returns the Event for a mux that this or another reconciler served, and that this one doesn't serve
+// now.
 func MuxServedBefore(mux types.NamespacedName, by Server) Event {
 	return Event{Object: mux, Reason: MuxNotServed, Message: textServedBefore(mux, by)}
 }

@@ -54,7 +54,8 @@ func TestUnserved(t *testing.T) {
 			if (patch != nil) != test.want {
 				t.Fatalf("got %+v", patch)
 			}
-			if back := plan.NoLongerUnserved(keys, test.channel, we); (back != nil) != test.ours || back != nil && len(back.Drop) != 2 {
+			if back := plan.NoLongerUnserved(keys, test.channel, we); (back != nil) != test.ours || back != nil &&
+				len(back.Drop) != 2 {
 				t.Errorf("NoLongerUnserved returns %+v", back)
 			}
 			if patch == nil {
@@ -73,7 +74,8 @@ func TestUnserved(t *testing.T) {
 			if len(test.channel.Conditions) > 0 {
 				since = since.Add(-time.Hour) // the status is the same as before
 			}
-			if at := patch.Conditions[0].LastTransitionTime; !at.Time.Equal(since) || !strings.HasSuffix(patch.Conditions[1].Type, "Programmed") {
+			if at := patch.Conditions[0].LastTransitionTime; !at.Time.Equal(since) ||
+				!strings.HasSuffix(patch.Conditions[1].Type, "Programmed") {
 				t.Errorf("last transition %s", at)
 			}
 		})

@@ -27,7 +27,8 @@ type watch struct {
 }
 
 func (c *cluster) watched() *watch {
-	w := &watch{world: c.world(), memory: c.memory(), seen: map[types.NamespacedName]*plan.ObservedChannel{}, answered: maps.Clone(c.answered)}
+	w := &watch{world: c.world(), memory: c.memory(), seen: map[types.NamespacedName]*plan.ObservedChannel{},
+		answered: maps.Clone(c.answered)}
 	w.mux = w.world.Mux
 	for i := range w.world.Channels {
 		w.seen[w.world.Channels[i].Key] = &w.world.Channels[i]
@@ -70,8 +71,8 @@ func (w *watch) after(c *cluster, p *plan.Plan, s *step, was moment) error {
 	return w.channelWritten(c, p, s.channel)
 }
 
-// ledgerWritten checks a ledger: a number has one owner, and is free before it gets another one. A channel keeps its ports, and gets
-// all that it asks for or nothing.
+// ledgerWritten checks a ledger: a number has one owner, and is free before it gets another one. A channel keeps its
+// ports, and gets all that it asks for or nothing.
 func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 	claims := map[plan.Slot]*plan.Claim{}
 	has := map[types.NamespacedName]int{}
@@ -118,7 +119,8 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 		delete(c.established, slot)
 	}
 	for key, n := range has {
-		if seen := w.seen[key]; seen != nil && !had[key] && n != len(seen.Ports) && was.good && was.ledger != nil && len(was.ledger.Claims) > 0 {
+		if seen := w.seen[key]; seen != nil && !had[key] && n != len(seen.Ports) && was.good && was.ledger != nil &&
+			len(was.ledger.Claims) > 0 {
 			if !slices.ContainsFunc(was.ledger.Claims, func(c plan.Claim) bool { return c.Owner.Channel == key }) {
 				return fmt.Errorf("%s gets %d of %d ports", key, n, len(seen.Ports))
 			}
@@ -127,8 +129,8 @@ func (w *watch) ledgerWritten(c *cluster, now *plan.Ledger, was moment) error {
 	return w.capped(c, now, was, had)
 }
 
-// doubt keeps only the promises that don't depend on a ledger: ports on the mux under derived names, of channels that the cache shows, and of
-// listeners while the process hasn't read them yet.
+// doubt keeps only the promises that don't depend on a ledger: ports on the mux under derived names, of channels that
+// the cache shows, and of listeners while the process hasn't read them yet.
 func (w *watch) doubt(c *cluster, was moment) {
 	maps.DeleteFunc(c.established, func(slot plan.Slot, claim plan.Claim) bool {
 		unread := w.world.ListenersUnknown && isListener(claim.Owner.Channel)
@@ -141,7 +143,10 @@ func (w *watch) doubt(c *cluster, was moment) {
 func (m *moment) has(claim *plan.Claim) bool {
 	return slices.ContainsFunc(m.ports, func(p corev1.ServicePort) bool {
 		return p.Name == claim.MuxName && SlotOf(&p) == claim.Slot() && claim.Last == 0
-	}) || slices.ContainsFunc(m.ranges, func(r validation.MuxRange) bool { return r.Name == claim.MuxName && plan.SpanOf(r) == claim.Span() })
+	}) ||
+		slices.ContainsFunc(m.ranges, func(r validation.MuxRange) bool {
+			return r.Name == claim.MuxName && plan.SpanOf(r) == claim.Span()
+		})
 }
 
 func (c *cluster) ranges() []validation.MuxRange {
@@ -160,7 +165,9 @@ func (w *watch) capped(c *cluster, now *plan.Ledger, was moment, had map[types.N
 			continue
 		}
 		held += len(numbersOf(claim))
-		old := slices.ContainsFunc(was.ledger.Claims, func(c plan.Claim) bool { return c.Owner.Channel == claim.Owner.Channel })
+		old := slices.ContainsFunc(was.ledger.Claims, func(c plan.Claim) bool {
+			return c.Owner.Channel == claim.Owner.Channel
+		})
 		comes = comes || !had[claim.Owner.Channel] && !old && !was.has(claim)
 	}
 	for i := range was.ports {
@@ -226,8 +233,8 @@ func (w *watch) heldForMissing(was moment, claims map[plan.Slot]*plan.Claim) err
 	return nil
 }
 
-// tooManyGraces is true if not all graces of a namespace can stay: the namespace has more of them than it may have ports, or all namespaces
-// together have more than the mux may have.
+// tooManyGraces is true if not all graces of a namespace can stay: the namespace has more of them than it may have
+// ports, or all namespaces together have more than the mux may have.
 func (w *watch) tooManyGraces(before *plan.Ledger, namespace string) bool {
 	all, own := 0, 0
 	for i := range before.Claims {
@@ -284,12 +291,14 @@ func SlotOf(port *corev1.ServicePort) plan.Slot {
 	return plan.Slot{Number: port.Port, Protocol: port.Protocol}
 }
 
-// published checks the mux: each port of ours is in the ledger, and the generation is the ledger's. The channel of a removed port
-// shows no address. Foreign ports are unchanged.
+// published checks the mux: each port of ours is in the ledger, and the generation is the ledger's. The channel of a
+// removed port shows no address. Foreign ports are unchanged.
 func (w *watch) published(c *cluster, patch *plan.MuxPatch, was moment) error {
 	for key := range patch.Annotations {
-		if !strings.HasPrefix(key, c.language.Prefix()+"/") && key != validation.FormerHostname && key != validation.ExternalDNSHostname &&
-			key != validation.FormerCloudflareProxied && key != validation.CloudflareProxied && !strings.HasPrefix(key, "kopf.zalando.org/") {
+		if !strings.HasPrefix(key, c.language.Prefix()+"/") && key != validation.FormerHostname &&
+			key != validation.ExternalDNSHostname &&
+			key != validation.FormerCloudflareProxied && key != validation.CloudflareProxied &&
+			!strings.HasPrefix(key, "kopf.zalando.org/") {
 			return fmt.Errorf("annotation %s isn't ours", key)
 		}
 	}
@@ -312,7 +321,8 @@ func (w *watch) published(c *cluster, patch *plan.MuxPatch, was moment) error {
 		switch {
 		case c.foreign(old) && (!still || port.Name != old.Name || port.NodePort != old.NodePort) && !w.renamed(c, old):
 			return fmt.Errorf("port %s isn't ours, and is changed", old.Name)
-		case ours && still && c.names[port.Name] != owner && !c.foreign(&port) && port.Name != "placeholder" && !c.drifted(old):
+		case ours && still && c.names[port.Name] != owner && !c.foreign(&port) && port.Name != "placeholder" &&
+			!c.drifted(old):
 			return fmt.Errorf("%s goes from %s to %s in one patch", SlotOf(old), owner, c.names[port.Name])
 		}
 		if ours && !c.drifted(old) {
@@ -342,7 +352,8 @@ func (c *cluster) drifted(port *corev1.ServicePort) bool {
 	})
 }
 
-// renamed is true if the ledger has a claim to the port's number: a user renamed a port of ours, or put another port on its number.
+// renamed is true if the ledger has a claim to the port's number: a user renamed a port of ours, or put another port on
+// its number.
 func (w *watch) renamed(c *cluster, port *corev1.ServicePort) bool {
 	return slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool { return claim.Slot() == SlotOf(port) })
 }
@@ -366,7 +377,8 @@ func (w *watch) claimed(c *cluster, ports, was []corev1.ServicePort) error {
 			continue
 		}
 		if c.ledger == nil || !slices.ContainsFunc(c.ledger.Claims, func(claim plan.Claim) bool {
-			return claim.Slot() == SlotOf(port) && (claim.MuxName == port.Name || claim.MuxName == "") && claim.State != plan.InGrace
+			return claim.Slot() == SlotOf(port) && (claim.MuxName == port.Name || claim.MuxName == "") &&
+				claim.State != plan.InGrace
 		}) {
 			return fmt.Errorf("port %s (%s) is published before it is claimed", port.Name, SlotOf(port))
 		}
@@ -374,8 +386,8 @@ func (w *watch) claimed(c *cluster, ports, was []corev1.ServicePort) error {
 	return nil
 }
 
-// channelWritten checks that an address comes only when all ports are on the mux. While the mux is frozen, the address goes only if the ports are
-// gone, or if the mux has no address.
+// channelWritten checks that an address comes only when all ports are on the mux. While the mux is frozen, the address
+// goes only if the ports are gone, or if the mux has no address.
 func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatch) error {
 	keys := c.language.Keys()
 	for _, condition := range patch.Conditions {
@@ -397,7 +409,8 @@ func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatc
 		return nil
 	}
 	for _, ingress := range patch.Address {
-		if ingress.IP != "" && (ingress.IPMode == nil || *ingress.IPMode != corev1.LoadBalancerIPModeProxy) || len(ingress.Ports) > 0 {
+		if ingress.IP != "" && (ingress.IPMode == nil || *ingress.IPMode != corev1.LoadBalancerIPModeProxy) ||
+			len(ingress.Ports) > 0 {
 			return errors.New("an address isn't in proxy mode")
 		}
 	}
@@ -405,29 +418,34 @@ func (w *watch) channelWritten(c *cluster, p *plan.Plan, patch *plan.ChannelPatc
 		return nil
 	}
 	for _, claim := range c.ledger.Claims {
-		if claim.Owner.Channel == patch.Channel && claim.State == plan.Held && live[claim.MuxName].Protocol == "" && claim.MuxName != "" {
+		if claim.Owner.Channel == patch.Channel && claim.State == plan.Held && live[claim.MuxName].Protocol == "" &&
+			claim.MuxName != "" {
 			return fmt.Errorf("an address comes before port %s", claim.MuxName)
 		}
 	}
 	return nil
 }
 
-// carriedOn is true if a channel has a port on a frozen mux by the last good ledger, or may have one because no good ledger is known. A rebuilt
-// ledger doesn't count, except on a paused mux.
+// carriedOn is true if a channel has a port on a frozen mux by the last good ledger, or may have one because no good
+// ledger is known. A rebuilt ledger doesn't count, except on a paused mux.
 func (w *watch) carriedOn(c *cluster, p *plan.Plan, channel types.NamespacedName) bool {
 	read, ledger := &w.world.Ledger, w.memory.LastGood
-	rebuilt := read.Condition == plan.Missing || read.Condition == plan.Edited || read.Condition == plan.Good && read.Ledger.Generation == 0
+	rebuilt := read.Condition == plan.Missing || read.Condition == plan.Edited || read.Condition == plan.Good &&
+		read.Ledger.Generation == 0
 	switch {
 	case read.Condition == plan.Good && read.Ledger.Generation >= w.mux.Generation && read.Ledger.Generation > 0:
 		ledger = &read.Ledger
-	case rebuilt && (ledger == nil || ledger.Generation < w.mux.Generation || len(read.Ledger.Claims) > 0 || p.Freeze.Reason == plan.MuxPatchRefused):
+	case rebuilt &&
+		(ledger == nil || ledger.Generation < w.mux.Generation || len(read.Ledger.Claims) > 0 ||
+			p.Freeze.Reason == plan.MuxPatchRefused):
 		return false
 	case ledger == nil:
 		return true
 	}
 	return slices.ContainsFunc(ledger.Claims, func(claim plan.Claim) bool {
 		live := func(mux *plan.ObservedMux) bool { return mux.Spans()[claim.MuxName] == claim.Span() }
-		return claim.Owner.Channel == channel && claim.State == plan.Held && live(w.mux) && live(plan.ReadMux(c.language, c.mux(), false))
+		return claim.Owner.Channel == channel && claim.State == plan.Held && live(w.mux) &&
+			live(plan.ReadMux(c.language, c.mux(), false))
 	})
 }
 
@@ -446,11 +464,12 @@ func (c *cluster) establish() {
 	}
 }
 
-// isShutOut is true for a channel with source ranges on a mux that can't enforce them. It is false for a channel that the original published and
-// that still has its address.
+// isShutOut is true for a channel with source ranges on a mux that can't enforce them. It is false for a channel that
+// the original published and that still has its address.
 func (c *cluster) isShutOut(svc *corev1.Service) bool {
 	mux, _ := c.language.ParseMux(c.mux())
-	isOriginals := c.published[types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}] && len(svc.Status.LoadBalancer.Ingress) > 0
+	isOriginals := c.published[types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}] &&
+		len(svc.Status.LoadBalancer.Ingress) > 0
 	return mux.Pool == "" && len(svc.Spec.LoadBalancerSourceRanges) > 0 && !isOriginals
 }
 
@@ -467,7 +486,8 @@ func (c *cluster) atRest(p *plan.Plan) error {
 	if c.ledger != nil {
 		for _, claim := range c.ledger.Claims {
 			svc := c.services[claim.Owner.Channel]
-			if claim.State == plan.Releasing && !c.stuck[claim.Owner.Channel] || svc == nil && claim.State == plan.Held && c.live[claim.Owner.Channel] != plan.Present {
+			if claim.State == plan.Releasing && !c.stuck[claim.Owner.Channel] || svc == nil && claim.State == plan.Held &&
+				c.live[claim.Owner.Channel] != plan.Present {
 				return fmt.Errorf("%s of %s is %s at rest", claim.Slot(), claim.Owner.Channel, claim.State)
 			}
 			disabled := svc != nil && (svc.Annotations[c.language.Keys().Disabled] == "true" || c.isShutOut(svc))
@@ -487,8 +507,10 @@ func (c *cluster) atRest(p *plan.Plan) error {
 	for _, v := range p.Verdicts {
 		svc := c.services[v.Channel]
 		shows := len(svc.Status.LoadBalancer.Ingress) > 0
-		if should := reached[v.Channel] && len(c.mux().Status.LoadBalancer.Ingress) > 0; shows != should || v.Programmed != (should && !lacks[v.Channel]) {
-			return fmt.Errorf("%s shows an address: %t, is programmed: %t, and has %d ports", v.Channel, shows, v.Programmed, held[v.Channel])
+		if should := reached[v.Channel] && len(c.mux().Status.LoadBalancer.Ingress) > 0; shows != should ||
+			v.Programmed != (should && !lacks[v.Channel]) {
+			return fmt.Errorf("%s shows an address: %t, is programmed: %t, and has %d ports", v.Channel, shows, v.Programmed,
+				held[v.Channel])
 		}
 		if v.Accepted && held[v.Channel] != len(svc.Spec.Ports) {
 			return fmt.Errorf("%s is accepted with %d of %d ports", v.Channel, held[v.Channel], len(svc.Spec.Ports))
@@ -500,7 +522,8 @@ func (c *cluster) atRest(p *plan.Plan) error {
 	return c.nobodyWaitsInVain(p)
 }
 
-// checkPure checks that a decision doesn't change the world and the memory, and that the same world in another order gives the same plan.
+// checkPure checks that a decision doesn't change the world and the memory, and that the same world in another order
+// gives the same plan.
 func (c *cluster) checkPure() error {
 	w, same := c.world(), c.world()
 	if err := plan.Recount(c.world(), c.memory()); err != nil {

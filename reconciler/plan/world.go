@@ -29,10 +29,11 @@ type World struct {
 	Live map[types.NamespacedName]Liveness
 	// Confirmed names the Services of this World that were read live, because a plan asked to confirm them.
 	Confirmed map[types.NamespacedName]bool
-	// ListenersUnknown is true while this process doesn't know the listeners of the Gateway that the mux is made for: none of them is among
-	// Channels.
+	// ListenersUnknown is true while this process doesn't know the listeners of the Gateway that the mux is made for: none
+	// of them is among Channels.
 	ListenersUnknown bool
-	// Unmet is true while this process has never read the mux live: the cache may lack ports that another process published.
+	// Unmet is true while this process has never read the mux live: the cache may lack ports that another process
+	// published.
 	Unmet bool
 }
 
@@ -46,8 +47,8 @@ type Memory struct {
 	Stuck map[types.NamespacedName]bool
 	// Blocked is set while the API server refuses to store the mux or its ledger.
 	Blocked *Blocked
-	// ContestedUntil is set if another writer keeps undoing the write that this pass would make: until then, neither the mux nor its ledger is
-	// written.
+	// ContestedUntil is set if another writer keeps undoing the write that this pass would make: until then, neither the
+	// mux nor its ledger is written.
 	ContestedUntil time.Time
 	// Frozen is the message of the freeze at the last pass; empty if there was none.
 	Frozen string
@@ -74,7 +75,8 @@ type Blocked struct {
 // Liveness is what a live read said of a channel that the cache doesn't show.
 type Liveness uint8
 
-// The claims of a channel that the cache lacks are released only if it is Gone. Present is a channel of this mux, or a Service that couldn't be read.
+// The claims of a channel that the cache lacks are released only if it is Gone. Present is a channel of this mux, or a
+// Service that couldn't be read.
 const (
 	Unasked Liveness = iota
 	Gone             // there is no such Service, or it is no channel of this mux
@@ -105,8 +107,9 @@ type Reading struct {
 	Name string
 	// Moved is true if the ledger is still under another name than the mux's owner wants.
 	Moved bool
-	// Gone is the ConfigMap that the mux names as its ledger, if it doesn't exist: it was deleted, or another writer changed the mux's annotation.
-	// Then the ledger that was read counts as Edited: it may be left over from an earlier move.
+	// Gone is the ConfigMap that the mux names as its ledger, if it doesn't exist: it was deleted, or another writer
+	// changed the mux's annotation. Then the ledger that was read counts as Edited: it may be left over from an earlier
+	// move.
 	Gone string
 	// Unlabelled is true if a correct ledger lacks a label by which caches find it.
 	Unlabelled bool

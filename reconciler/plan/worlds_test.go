@@ -22,11 +22,12 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// A world is a file of several YAML documents. It begins with a comment that says what the world shows. Objects follow. A document of kind Then
-// begins the next stage: its objects come once all passes before it have ended. The world's text has every pass.
+// A world is a file of several YAML documents. It begins with a comment that says what the world shows. Objects follow.
+// A document of kind Then begins the next stage: its objects come once all passes before it have ended. The world's
+// text has every pass.
 //
-// A Service is merged into the one of its name. By default it is a LoadBalancer, and a channel of the mux unless it is the
-// mux itself. A Listener of a Gateway is replaced. The kinds Ledger and World set everything else.
+// A Service is merged into the one of its name. By default it is a LoadBalancer, and a channel of the mux unless it is
+// the mux itself. A Listener of a Gateway is replaced. The kinds Ledger and World set everything else.
 type story struct {
 	stages []stageOf
 }
@@ -36,20 +37,22 @@ type stageOf struct {
 	docs  []map[string]any
 }
 
-// ledgerDoc is a document of kind Ledger. A claim is a text such as "20000/TCP app/web http:80 auto". The name of its port on the mux,
-// "releasing", or "until 10m" may follow.
+// ledgerDoc is a document of kind Ledger. A claim is a text such as "20000/TCP app/web http:80 auto". The name of its
+// port on the mux, "releasing", or "until 10m" may follow.
 type ledgerDoc struct {
 	Kind       string            `json:"kind"`
 	Generation int64             `json:"generation"`
 	Claims     []string          `json:"claims"`
 	Hostnames  map[string]string `json:"hostnames"`
 	Name       string            `json:"name"`
-	// Found is the condition in which the ledger is read: good, edited, unreadable, foreign, newer, or lost for a missing one.
+	// Found is the condition in which the ledger is read: good, edited, unreadable, foreign, newer, or lost for a missing
+	// one.
 	Found string `json:"found"`
 	Why   string `json:"why"`
 	// Do is an action on the present ledger: save, restore, edit, empty, unlabel, or lose.
 	Do string `json:"do"`
-	// Remembered is true if the process that led before still leads when the ledger is lost or emptied. Otherwise a process leads that never read it.
+	// Remembered is true if the process that led before still leads when the ledger is lost or emptied. Otherwise a
+	// process leads that never read it.
 	Remembered bool `json:"remembered"`
 }
 

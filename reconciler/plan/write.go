@@ -8,8 +8,9 @@ import (
 // writing plans the writes of ledger and mux.
 type writing struct{ *pass }
 
-// decideWrites decides the new content of ledger and mux. A released claim leaves the ledger only after a write of the mux that follows its
-// release, even if that write changes only the generation. So a slow process that decided from the old ledger meets a new resourceVersion.
+// decideWrites decides the new content of ledger and mux. A released claim leaves the ledger only after a write of the
+// mux that follows its release, even if that write changes only the generation. So a slow process that decided from the
+// old ledger meets a new resourceVersion.
 func decideWrites(p *pass) {
 	w := &writing{p}
 	published, others := w.publishedClaims()
@@ -54,8 +55,8 @@ func (w *writing) ledgerNow() Ledger {
 	return now.sorted()
 }
 
-// ledgerAfter returns the ledger for after the change of the mux: released claims that are off the mux are dropped, or reserved for their owner
-// for a while.
+// ledgerAfter returns the ledger for after the change of the mux: released claims that are off the mux are dropped, or
+// reserved for their owner for a while.
 func (w *writing) ledgerAfter(now Ledger, mux portsOnMux) Ledger {
 	if !slices.ContainsFunc(now.Claims, func(c Claim) bool { return c.State == Releasing }) {
 		return now

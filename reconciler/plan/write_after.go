@@ -7,8 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// deferRefusals defers a refusal if this pass frees the number, or a number for auto: the next pass follows at once, and can give it. Until then
-// the channel isn't told. A refusal that isn't about a number has the zero Slot, which is never free.
+// deferRefusals defers a refusal if this pass frees the number, or a number for auto: the next pass follows at once,
+// and can give it. Until then the channel isn't told. A refusal that isn't about a number has the zero Slot, which is
+// never free.
 func (w *writing) deferRefusals(now, after Ledger) {
 	freed := map[Slot]bool{}
 	for i := range now.Claims {
@@ -43,8 +44,8 @@ func (w *writing) deferRefusals(now, after Ledger) {
 	}
 }
 
-// setInForce lists the claims that get backends: those that belong on the mux, those that the API server keeps off it for now, and those that
-// this pass takes off it.
+// setInForce lists the claims that get backends: those that belong on the mux, those that the API server keeps off it
+// for now, and those that this pass takes off it.
 func (w *writing) setInForce(published, others []*Claim) {
 	w.plan.InForce = make([]Claim, 0, len(published))
 	for _, claim := range published {

@@ -46,12 +46,14 @@ func (o *AdmissionOptions) addFlags(set *flag.FlagSet) {
 	set.StringVar(&o.Certificates, "certificates", o.Certificates,
 		"`names` of the webhook's cert-manager Certificates to check, in the process's own namespace, separated by commas")
 	set.StringVar(&o.SelfManagedSecret, "self-managed-secret", o.SelfManagedSecret,
-		"`name` of the Secret for a self-managed webhook certificate, in the process's own namespace; if empty, the certificate isn't "+
-			"self-managed")
+		"`name` of the Secret for a self-managed webhook certificate, in the process's own namespace; if empty, the "+
+			"certificate isn't self-managed")
 	span := func(to *time.Duration, name, usage string) { set.DurationVar(to, name, *to, usage) }
-	span(&o.SelfManagedCA, "self-managed-ca-duration", "lifetime (a `time`) of the CA that signs the self-managed certificate")
+	span(&o.SelfManagedCA, "self-managed-ca-duration", "lifetime (a `time`) of the CA that signs the self-managed "+
+		"certificate")
 	span(&o.SelfManagedLife, "self-managed-duration", "lifetime (a `time`) of the self-managed certificate")
-	span(&o.SelfManagedRenew, "self-managed-renew-before", "`time` before its end at which the self-managed certificate is renewed")
+	span(&o.SelfManagedRenew, "self-managed-renew-before", "`time` before its end at which the self-managed certificate "+
+		"is renewed")
 }
 
 func (o *AdmissionOptions) check() error {
@@ -61,10 +63,11 @@ func (o *AdmissionOptions) check() error {
 	case o.WebhookConfiguration != "":
 		return nil
 	case o.Certificates != "":
-		return errors.New("--certificates is set, but --webhook-configuration is empty: name the configuration of that webhook")
+		return errors.New("--certificates is set, but --webhook-configuration is empty: name the configuration of that " +
+			"webhook")
 	case o.SelfManagedSecret != "":
-		return errors.New("--self-managed-secret is set, but --webhook-configuration is empty: name the configuration that gets the " +
-			"CA bundle")
+		return errors.New("--self-managed-secret is set, but --webhook-configuration is empty: name the configuration that " +
+			"gets the CA bundle")
 	}
 	return nil
 }
@@ -77,11 +80,12 @@ func (o *AdmissionOptions) checkLives() error {
 		errs = append(errs, fmt.Errorf("--self-managed-duration %s is too short: write %s or more", o.SelfManagedLife, least))
 	}
 	if o.SelfManagedRenew < soonest {
-		errs = append(errs, fmt.Errorf("--self-managed-renew-before %s is too short: write %s or more", o.SelfManagedRenew, soonest))
+		errs = append(errs, fmt.Errorf("--self-managed-renew-before %s is too short: write %s or more", o.SelfManagedRenew,
+			soonest))
 	}
 	if err := o.policy().Check(); err != nil {
-		errs = append(errs, fmt.Errorf("--self-managed-ca-duration, --self-managed-duration and --self-managed-renew-before don't fit "+
-			"together: %w", err))
+		errs = append(errs, fmt.Errorf("--self-managed-ca-duration, --self-managed-duration and "+
+			"--self-managed-renew-before don't fit together: %w", err))
 	}
 	return errors.Join(errs...)
 }
@@ -94,7 +98,8 @@ func (o *AdmissionOptions) policy() selfmanaged.Policy {
 
 // addGuard adds the check of admission to the manager, and returns it; nil if it is off. It doesn't use the manager's
 // cache, and doesn't wait for it.
-func (p Process) addGuard(m manager.Manager, registry *prometheus.Registry, leads func() bool, keeper *selfmanaged.Keeper,
+func (p Process) addGuard(m manager.Manager, registry *prometheus.Registry, leads func() bool,
+	keeper *selfmanaged.Keeper,
 	events record.EventRecorder) (*guard.Guard, error) {
 	o := &p.Options
 	if o.WebhookConfiguration == "" {

@@ -25,7 +25,8 @@ import (
 // newScheme returns a scheme with the kinds that we read and write.
 func newScheme() *runtime.Scheme { return clientscheme.Scheme }
 
-// newMapper maps the kinds that we read and write without discovery, so that a process can start while the API server is down.
+// newMapper maps the kinds that we read and write without discovery, so that a process can start while the API server
+// is down.
 func newMapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{
@@ -54,11 +55,13 @@ func cacheOptions(options *Options, language validation.Language) cache.Options 
 			&discoveryv1.EndpointSlice{}: {Transform: trim(func(slice *discoveryv1.EndpointSlice) {
 				backends.Trim(slice, language.Keys())
 			})},
-			ledger.Object(): {Label: codec.Selector(), Namespaces: muxNamespaces, Transform: trim(func(object *metav1.PartialObjectMetadata) {
-				ledger.Trim(object, language.Keys())
-			})},
+			ledger.Object(): {Label: codec.Selector(), Namespaces: muxNamespaces,
+				Transform: trim(func(object *metav1.PartialObjectMetadata) {
+					ledger.Trim(object, language.Keys())
+				})},
 			// Read only if legacy Endpoints are on.
-			&corev1.Endpoints{}: {Label: backends.OursAmongEndpoints(), Namespaces: muxNamespaces}, //nolint:staticcheck // deprecated, but some readers still need it
+			&corev1.Endpoints{}: {Label: backends.OursAmongEndpoints(), Namespaces: muxNamespaces},
+			//nolint:staticcheck // deprecated, but some readers still need it
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
 	}

@@ -49,7 +49,8 @@ func (p Process) deleteOrphanedConfiguration(ctx context.Context, set kubernetes
 	if err := deleteConfiguration(ctx, set, name); err != nil {
 		return fmt.Errorf("delete ValidatingWebhookConfiguration %s: %w", name, err)
 	}
-	log.Info("deleted the webhook's configuration, because the namespace is being deleted", "namespace", p.Options.Namespace,
+	log.Info("deleted the webhook's configuration, because the namespace is being deleted", "namespace",
+		p.Options.Namespace,
 		"validatingWebhookConfiguration", name)
 	return nil
 }

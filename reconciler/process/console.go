@@ -38,8 +38,9 @@ func (p Process) addConsole(m *processManager, terms *terms, timeline *console.T
 		name = "reconciler"
 	}
 	options := console.Options{
-		Language: m.language, Line: terms, Cache: m.GetCache(), Timeline: timeline, Leading: terms.leads.Load, Metrics: registry,
-		Log: log, Now: p.Now, Name: name, Version: p.Version, DryRun: p.dry(), Token: o.ConsoleToken,
+		Language: m.language, Line: terms, Cache: m.GetCache(), Timeline: timeline, Leading: terms.leads.Load,
+		Metrics: registry,
+		Log:     log, Now: p.Now, Name: name, Version: p.Version, DryRun: p.dry(), Token: o.ConsoleToken,
 		Actions: o.ConsoleActions.Yes(), Dial: p.Dial,
 	}
 	if o.ConsoleAuth == authKubernetes {
@@ -55,7 +56,8 @@ func (p Process) addConsole(m *processManager, terms *terms, timeline *console.T
 	if err != nil {
 		return err
 	}
-	log.Info("serving", "consoleAddress", listener.Addr().String(), "auth", o.ConsoleAuth, "token", o.ConsoleToken != "", "tls", certificate != nil,
+	log.Info("serving", "consoleAddress", listener.Addr().String(), "auth", o.ConsoleAuth, "token", o.ConsoleToken != "",
+		"tls", certificate != nil,
 		"actions", o.ConsoleActions.Yes())
 	return console.New(options).Add(m, listener, certificate)
 }

@@ -15,7 +15,8 @@ import (
 type ConsoleOptions struct {
 	// Console enables the console.
 	Console flags.Switch
-	// ConsoleAddress is the address to serve the console on. Without a token, it must be a loopback address, unless ConsoleAuth is kubernetes.
+	// ConsoleAddress is the address to serve the console on. Without a token, it must be a loopback address, unless
+	// ConsoleAuth is kubernetes.
 	ConsoleAddress string
 	// ConsoleToken is the token for access, as a password or a bearer token. It has no flag, since flags are visible to
 	// other users.
@@ -26,7 +27,8 @@ type ConsoleOptions struct {
 	ConsoleActions flags.Switch
 	// ConsoleTraffic shows what gateways count.
 	ConsoleTraffic flags.Switch
-	// ConsoleCert and ConsoleKey are the files of the console's certificate. Without them, the console is served over plain HTTP.
+	// ConsoleCert and ConsoleKey are the files of the console's certificate. Without them, the console is served over
+	// plain HTTP.
 	ConsoleCert, ConsoleKey string
 }
 
@@ -49,11 +51,14 @@ func (o *ConsoleOptions) addFlags(set *flag.FlagSet) {
 	text := func(to *string, name, usage string) { set.StringVar(to, name, *to, usage) }
 	set.Var(&o.Console, "console", "serve the console: true or false (DEBUG_WEB_ENABLED)")
 	text(&o.ConsoleAddress, "console-address",
-		"`host:port` to serve the console on (DEBUG_WEB_PORT); a loopback address unless DEBUG_WEB_AUTH_TOKEN (or AUTH_TOKEN) is set")
-	text(&o.ConsoleAuth, "console-auth", "`how` the console authorises readers (DEBUG_WEB_AUTH): token, by DEBUG_WEB_AUTH_TOKEN; or "+
-		"kubernetes, by the API server's review of a token")
-	set.Var(&o.ConsoleActions, "console-actions", "let the console test connections: true or false (DEBUG_WEB_ACTIONS_ENABLED)")
-	set.Var(&o.ConsoleTraffic, "console-traffic", "show what the gateways of this namespace count: true or false; needs the right to list Leases")
+		"`host:port` to serve the console on (DEBUG_WEB_PORT); a loopback address unless DEBUG_WEB_AUTH_TOKEN (or "+
+			"AUTH_TOKEN) is set")
+	text(&o.ConsoleAuth, "console-auth", "`how` the console authorises readers (DEBUG_WEB_AUTH): token, by "+
+		"DEBUG_WEB_AUTH_TOKEN; or kubernetes, by the API server's review of a token")
+	set.Var(&o.ConsoleActions, "console-actions", "let the console test connections: true or false "+
+		"(DEBUG_WEB_ACTIONS_ENABLED)")
+	set.Var(&o.ConsoleTraffic, "console-traffic", "show what the gateways of this namespace count: true or false; needs "+
+		"the right to list Leases")
 	text(&o.ConsoleCert, "console-cert", "`file` with the console's certificate; plain HTTP if empty")
 	text(&o.ConsoleKey, "console-key", "`file` with the certificate's key")
 }
@@ -80,7 +85,8 @@ func (o *ConsoleOptions) checkAuth() error {
 	case o.ConsoleAuth != authToken && o.ConsoleAuth != authKubernetes:
 		return fmt.Errorf("%s %q: write %s or %s", name, o.ConsoleAuth, authToken, authKubernetes)
 	case o.ConsoleAuth == authKubernetes && o.ConsoleToken != "":
-		return fmt.Errorf("%s is %s, so DEBUG_WEB_AUTH_TOKEN (or AUTH_TOKEN) would have no effect: leave one of them out", name,
+		return fmt.Errorf("%s is %s, so DEBUG_WEB_AUTH_TOKEN (or AUTH_TOKEN) would have no effect: leave one of them out",
+			name,
 			authKubernetes)
 	}
 	return nil
@@ -100,7 +106,8 @@ func (o *ConsoleOptions) checkAddress() error {
 
 func (o *ConsoleOptions) checkFiles() error {
 	if (o.ConsoleCert == "") != (o.ConsoleKey == "") {
-		return fmt.Errorf("--console-cert %q and --console-key %q: give both, or neither for plain HTTP", o.ConsoleCert, o.ConsoleKey)
+		return fmt.Errorf("--console-cert %q and --console-key %q: give both, or neither for plain HTTP", o.ConsoleCert,
+			o.ConsoleKey)
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ func newReviewer(set kubernetes.Interface, o *Options) console.Reviewer {
 		asked := &authorizationv1.LocalSubjectAccessReview{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace},
 			Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: who.Status.User.Username, UID: who.Status.User.UID, Groups: who.Status.User.Groups, Extra: extraOf(who.Status.User.Extra),
+				User: who.Status.User.Username, UID: who.Status.User.UID, Groups: who.Status.User.Groups,
+				Extra: extraOf(who.Status.User.Extra),
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
 					Namespace: namespace, Group: group, Resource: consoles, Name: name, Verb: verb,
 				},
@@ -49,7 +50,8 @@ func newReviewer(set kubernetes.Interface, o *Options) console.Reviewer {
 		return console.Opinion{
 			Known: true, Allowed: may.Status.Allowed && !may.Status.Denied,
 			Why: fmt.Sprintf("%s may not %s %s.%s %q in namespace %s: ask an administrator to bind you to a Role there with "+
-				"apiGroups [%[4]s], resources [%[3]s], verbs [%[2]s]", who.Status.User.Username, verb, consoles, group, name, namespace),
+				"apiGroups [%[4]s], resources [%[3]s], verbs [%[2]s]", who.Status.User.Username, verb, consoles, group, name,
+				namespace),
 		}, nil
 	}
 }

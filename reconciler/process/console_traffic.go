@@ -11,8 +11,10 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// gatewaysIn returns a function that reads the gateways of this process's namespace. It needs the right to list Leases there.
-func gatewaysIn(set kubernetes.Interface, namespace string, keys validation.Keys) func(context.Context) ([]lease.Gateway, error) {
+// gatewaysIn returns a function that reads the gateways of this process's namespace. It needs the right to list Leases
+// there.
+func gatewaysIn(set kubernetes.Interface, namespace string,
+	keys validation.Keys) func(context.Context) ([]lease.Gateway, error) {
 	return func(ctx context.Context) ([]lease.Gateway, error) {
 		list, err := set.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{LabelSelector: keys.Pool})
 		if err != nil {

@@ -23,7 +23,8 @@ func (p Process) freeDeadLease(ctx context.Context, m *processManager) {
 			return
 		}
 		if holder != "" {
-			fmt.Fprintf(p.Logs, "%s held the lease %s/%s, and its pod is gone: it is free\n", holder, p.Options.Namespace, p.Options.LeaseName)
+			fmt.Fprintf(p.Logs, "%s held the lease %s/%s, and its pod is gone: it is free\n", holder, p.Options.Namespace,
+				p.Options.LeaseName)
 		}
 		select {
 		case <-ctx.Done():

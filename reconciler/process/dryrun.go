@@ -23,8 +23,8 @@ type printer struct {
 	out    io.Writer
 }
 
-// newPrinter returns a printer that prints a plan once the plan has stayed the same for the time settled. When a process
-// starts, it learns of a mux's backends channel by channel, and the plan changes each time.
+// newPrinter returns a printer that prints a plan once the plan has stayed the same for the time settled. When a
+// process starts, it learns of a mux's backends channel by channel, and the plan changes each time.
 func newPrinter(out io.Writer, settled time.Duration) printer {
 	log := &printLog{out: out, settled: settled, last: map[string]string{}, waiting: map[string]*paragraph{}}
 	return printer{

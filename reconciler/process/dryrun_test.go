@@ -38,7 +38,8 @@ func TestDiaryPrintsOnlyChanges(t *testing.T) {
 	}
 }
 
-// TestDiaryWaitsUntilATextSettles prints a plan that grows, as at the start of a process, and a plan that stays the same.
+// TestDiaryWaitsUntilATextSettles prints a plan that grows, as at the start of a process, and a plan that stays the
+// same.
 func TestDiaryWaitsUntilATextSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

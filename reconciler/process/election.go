@@ -33,7 +33,8 @@ type election struct {
 
 // elect makes the manager run elections, and returns the predecessors that keep this process from leading. Without
 // leader election, the process works at once.
-func (p Process) elect(m *processManager, terms *terms, recorder resourcelock.EventRecorder, log logr.Logger) (*predecessors, error) {
+func (p Process) elect(m *processManager, terms *terms, recorder resourcelock.EventRecorder,
+	log logr.Logger) (*predecessors, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
@@ -68,7 +69,8 @@ func (e *election) term(ctx context.Context) error {
 		return err
 	}
 	elected := make(chan context.Context, 1)
-	elector, err := e.elector(lock, elected) // made before the wait, so that its metric shows that this process doesn't lead
+	// made before the wait, so that its metric shows that this process doesn't lead
+	elector, err := e.elector(lock, elected)
 	if err != nil || !e.predecessors.awaitNone(ctx) {
 		return err
 	}
@@ -113,7 +115,8 @@ func (e *election) workWhile(leaseCtx, standbyCtx context.Context) error {
 }
 
 // elector sends a context to elected that ends when the lease is lost.
-func (e *election) elector(lock resourcelock.Interface, elected chan<- context.Context) (*leaderelection.LeaderElector, error) {
+func (e *election) elector(lock resourcelock.Interface, elected chan<- context.Context) (*leaderelection.LeaderElector,
+	error) {
 	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, Name: e.options.LeaseName,
 		LeaseDuration: e.options.LeaseDuration, RenewDeadline: e.options.RenewDeadline, RetryPeriod: e.options.RetryPeriod,

@@ -19,11 +19,12 @@ import (
 // So frequent Events of a mux, such as changed ports, don't use up the limit of rare ones. Equal Events are merged into
 // one with a count.
 func newBroadcaster(set kubernetes.Interface) record.EventBroadcaster {
-	broadcaster := record.NewBroadcaster(record.WithSleepDuration(time.Second), record.WithCorrelatorOptions(record.CorrelatorOptions{
-		SpamKeyFunc: func(event *corev1.Event) string {
-			return event.InvolvedObject.Namespace + "/" + event.InvolvedObject.Name + "/" + event.Reason
-		},
-	}))
+	broadcaster := record.NewBroadcaster(record.WithSleepDuration(time.Second),
+		record.WithCorrelatorOptions(record.CorrelatorOptions{
+			SpamKeyFunc: func(event *corev1.Event) string {
+				return event.InvolvedObject.Namespace + "/" + event.InvolvedObject.Name + "/" + event.Reason
+			},
+		}))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: set.CoreV1().Events("")})
 	return broadcaster
 }

@@ -18,13 +18,18 @@ import (
 // variables. Accepted options must work, and each mistake must name its flag.
 func FuzzOptions(f *testing.F) {
 	for _, words := range []string{
-		"KUBERNETES_SERVICE_HOST=10.96.0.1", "--kubeconfig=a\n--mux-namespaces=a, b,,A\n--dry-run", "NAMESPACE=infra\nDEFAULT_MUX_NAMESPACE=a.b\n--drain",
+		"KUBERNETES_SERVICE_HOST=10.96.0.1", "--kubeconfig=a\n--mux-namespaces=a, b,,A\n--dry-run",
+		"NAMESPACE=infra\nDEFAULT_MUX_NAMESPACE=a.b\n--drain",
 		"KUBECONFIG=a\nAPI_PREFIX=mux.example.com\nDRYRUN_MODE=perhaps\nSVC_LB_MUX_DEBUG=1\n--log-level=WARN",
 		"KUBECONFIG=a\n--lease-duration=2s\n--renew-deadline=1500ms\n--retry-period=1.2s\n--quiet=1ms\n--longest=2ms",
-		"KUBECONFIG=a\n--lease-duration=9e5h\n--writes=0\n--lease-name=Lease_1", "KUBECONFIG=a\n--try-channel=mux.infra\n--patience=-1s",
-		"KUBECONFIG=a\nDEBUG_WEB_PORT=9000\nDEBUG_WEB_AUTH_TOKEN=x\n--console-cert=a", "KUBECONFIG=a\n--console-address=[::ffff:127.0.0.1]:1\nDEBUG_WEB_ENABLED=y",
-		"KUBECONFIG=a\n--console-address=0.0.0.0:8080\n--probe-address=:http", "KUBECONFIG=a\n--lease-name=\n--api-prefix=A/b", "KUBECONFIG=a\n--lease-name=Lease_1",
-		"KUBECONFIG=a\n--lease-duration=2s\n--renew-deadline=1500ms\n--retry-period=1.3s", "KUBECONFIG=a\n--console-address=0.0.0.0:8080",
+		"KUBECONFIG=a\n--lease-duration=9e5h\n--writes=0\n--lease-name=Lease_1",
+		"KUBECONFIG=a\n--try-channel=mux.infra\n--patience=-1s",
+		"KUBECONFIG=a\nDEBUG_WEB_PORT=9000\nDEBUG_WEB_AUTH_TOKEN=x\n--console-cert=a",
+		"KUBECONFIG=a\n--console-address=[::ffff:127.0.0.1]:1\nDEBUG_WEB_ENABLED=y",
+		"KUBECONFIG=a\n--console-address=0.0.0.0:8080\n--probe-address=:http",
+		"KUBECONFIG=a\n--lease-name=\n--api-prefix=A/b", "KUBECONFIG=a\n--lease-name=Lease_1",
+		"KUBECONFIG=a\n--lease-duration=2s\n--renew-deadline=1500ms\n--retry-period=1.3s",
+		"KUBECONFIG=a\n--console-address=0.0.0.0:8080",
 	} {
 		f.Add(words)
 	}
@@ -92,7 +97,8 @@ func checkNames(t *testing.T, o *Options) {
 func checkElection(t *testing.T, o *Options) {
 	t.Helper()
 	_, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{LockConfig: resourcelock.ResourceLockConfig{Identity: "a"}}, LeaseDuration: o.LeaseDuration,
+		Lock:          &resourcelock.LeaseLock{LockConfig: resourcelock.ResourceLockConfig{Identity: "a"}},
+		LeaseDuration: o.LeaseDuration,
 		RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
 	})

@@ -56,22 +56,26 @@ func (g *gateways) ofBackends() backends.Claimants {
 }
 
 // add adds the features that are on to a manager.
-func (g *gateways) add(ctx context.Context, m manager.Manager, language validation.Language, t *term, events record.EventRecorder) error {
+func (g *gateways) add(ctx context.Context, m manager.Manager, language validation.Language, t *term,
+	events record.EventRecorder) error {
 	p, log := g.process, logr.FromContextOrDiscard(ctx)
 	var features []run.Feature
 	if g.board != nil {
 		features = append(features, gatewayline.New(gatewayline.Options{
-			Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(), Board: g.board, Events: events, Now: p.Now, Log: log,
+			Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(), Board: g.board, Events: events,
+			Now: p.Now, Log: log,
 		}))
 	}
 	if p.Options.GatewayAPIAllocator && !p.dry() {
 		features = append(features, allocate.New(allocate.Options{
-			Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(), Events: events, Budget: p.portChanges(), RebuildFrom: t.mayRebuildFrom,
+			Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(), Events: events,
+			Budget: p.portChanges(), RebuildFrom: t.mayRebuildFrom,
 			Now: p.Now, Log: log,
 		}))
 	}
 	if len(features) == 0 {
 		return nil
 	}
-	return m.Add(&run.Runner{Language: language, Namespaces: p.Options.muxNamespaces(), Config: p.Config, Log: log, Every: kindsEvery, Features: features})
+	return m.Add(&run.Runner{Language: language, Namespaces: p.Options.muxNamespaces(), Config: p.Config, Log: log,
+		Every: kindsEvery, Features: features})
 }

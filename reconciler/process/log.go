@@ -20,8 +20,9 @@ func newZap(level zapcore.Level, to io.Writer) *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoder), zapcore.Lock(zapcore.AddSync(to)), level))
 }
 
-// stopFilter turns one error of controller-runtime into an info line. At an orderly end, the manager reports the released lease as an error. A lease
-// that is lost although the process wasn't told to end has another message, and stays an error.
+// stopFilter turns one error of controller-runtime into an info line. At an orderly end, the manager reports the
+// released lease as an error. A lease that is lost although the process wasn't told to end has another message, and
+// stays an error.
 type stopFilter struct{ logr.LogSink }
 
 const (

@@ -61,7 +61,8 @@ func (p Process) manager(logger logr.Logger, elects bool) (*processManager, erro
 		abandon()
 		return nil, err
 	}
-	b := &processManager{Manager: m, language: language, set: set, synced: make(chan struct{}), base: base, cancelBase: abandon}
+	b := &processManager{Manager: m, language: language, set: set, synced: make(chan struct{}), base: base,
+		cancelBase: abandon}
 	return b, m.Add(everyReplica(func(context.Context) error {
 		close(b.synced)
 		return nil

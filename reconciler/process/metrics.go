@@ -57,8 +57,10 @@ func newMetrics(registry prometheus.Registerer, now func() time.Time) *metrics {
 	seconds := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 	m := &metrics{
 		now: now, muxes: map[types.NamespacedName]*muxFigures{},
-		decide: histogram("svc_lb_mux_plan_duration_seconds", "Time to decide about a mux.", append([]float64{.0001, .00025, .0005}, seconds...)),
-		apply:  histogram("svc_lb_mux_apply_duration_seconds", "Time to carry out a plan for a mux, if there was anything to write.", seconds),
+		decide: histogram("svc_lb_mux_plan_duration_seconds", "Time to decide about a mux.",
+			append([]float64{.0001, .00025, .0005}, seconds...)),
+		apply: histogram("svc_lb_mux_apply_duration_seconds", "Time to carry out a plan for a mux, if there was anything "+
+			"to write.", seconds),
 		programmed: histogram("svc_lb_mux_channel_programmed_seconds",
 			"Time from a channel's creation until it showed an address for the first time.",
 			append(seconds, 30, 60, 120, 300)),
@@ -93,13 +95,16 @@ func (m *metrics) describe() {
 		}
 		return 0
 	})
-	m.channels = prometheus.NewDesc("svc_lb_mux_channels", "Channels of the mux, by verdict (accepted, refused) and reason.",
+	m.channels = prometheus.NewDesc("svc_lb_mux_channels", "Channels of the mux, by verdict (accepted, refused) and "+
+		"reason.",
 		append(mux, "verdict", "reason"), nil)
 	m.frozenBy = prometheus.NewDesc("svc_lb_mux_freeze_info",
-		"1 while the mux is frozen, with the reason as a label. A mux that isn't frozen has no such series.", append(mux, "reason"), nil)
+		"1 while the mux is frozen, with the reason as a label. A mux that isn't frozen has no such series.",
+		append(mux, "reason"), nil)
 	m.freezes = prometheus.NewDesc("svc_lb_mux_freezes_total", "How often the mux was frozen.", mux, nil)
 	m.repeated = prometheus.NewDesc("svc_lb_mux_repeated_corrections_total",
-		"How often the mux, or one of its channels, was corrected again soon after the last correction: another writer keeps changing it.",
+		"How often the mux, or one of its channels, was corrected again soon after the last correction: another writer "+
+			"keeps changing it.",
 		mux, nil)
 }
 
@@ -137,7 +142,8 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(m.frozenBy, prometheus.GaugeValue, 1, key.Namespace, key.Name,
 				string(figures.frozenBy))
 		}
-		ch <- prometheus.MustNewConstMetric(m.freezes, prometheus.CounterValue, float64(figures.freezes), key.Namespace, key.Name)
+		ch <- prometheus.MustNewConstMetric(m.freezes, prometheus.CounterValue, float64(figures.freezes), key.Namespace,
+			key.Name)
 	}
 }
 

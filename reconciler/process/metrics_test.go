@@ -123,7 +123,8 @@ func between(text, from, to string) string {
 func TestMetricsOfAMux(t *testing.T) {
 	key := types.NamespacedName{Namespace: "infra", Name: "mux"}
 	usage := plan.Usage{Limit: 4}
-	well, frozen := &plan.Plan{Mux: key, Usage: usage}, &plan.Plan{Mux: key, Usage: usage, Freeze: &plan.Freeze{Reason: plan.MuxPaused}}
+	well, frozen := &plan.Plan{Mux: key, Usage: usage},
+		&plan.Plan{Mux: key, Usage: usage, Freeze: &plan.Freeze{Reason: plan.MuxPaused}}
 	missing := plan.Mux(plan.World{Key: key, Channels: []plan.ObservedChannel{{}}}, plan.Memory{})
 	const mux = `{mux="mux",mux_namespace="infra"}`
 	const limit = "ports_limit" + mux + " 4"
@@ -137,7 +138,8 @@ func TestMetricsOfAMux(t *testing.T) {
 		},
 		"a healthy mux has no reason": {
 			life: func(m *metrics) { m.Decided(well, 0) },
-			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 0"},
+			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit,
+				"repeated_corrections_total" + mux + " 0"},
 		},
 		"a frozen mux has a reason, and each freeze counts once": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Decided(frozen, 0) },
@@ -148,11 +150,13 @@ func TestMetricsOfAMux(t *testing.T) {
 		},
 		"a thawed mux has no reason, and keeps its counter": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Decided(well, 0) },
-			want: []string{"freezes_total" + mux + " 1", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 0"},
+			want: []string{"freezes_total" + mux + " 1", "frozen" + mux + " 0", limit,
+				"repeated_corrections_total" + mux + " 0"},
 		},
 		"repeated corrections are counted": {
 			life: func(m *metrics) { m.Decided(well, 0); m.Repeated(key); m.Repeated(key) },
-			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 2"},
+			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit,
+				"repeated_corrections_total" + mux + " 2"},
 		},
 		"the series of a deleted mux are deleted": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Repeated(key); m.Forget(key) },
@@ -171,14 +175,16 @@ func TestMetricsOfAMux(t *testing.T) {
 		},
 		"a recreated mux starts with new counters": {
 			life: func(m *metrics) { m.Decided(frozen, 0); m.Decided(missing, 0); m.Decided(well, 0) },
-			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit, "repeated_corrections_total" + mux + " 0"},
+			want: []string{"freezes_total" + mux + " 0", "frozen" + mux + " 0", limit,
+				"repeated_corrections_total" + mux + " 0"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			m := newMetrics(registry, time.Now)
 			c.life(m)
-			got := shown(t, registry, "channels", "freeze_info", "freezes_total", "frozen", "ports_limit", "repeated_corrections_total")
+			got := shown(t, registry, "channels", "freeze_info", "freezes_total", "frozen", "ports_limit",
+				"repeated_corrections_total")
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

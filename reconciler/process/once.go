@@ -57,7 +57,8 @@ func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
 		Sources: backends.Sources, OnMux: backends.OnMux,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
-		Board:   ledger.NewBoard(nil), Events: silentRecorder{}, Metrics: newMetrics(prometheus.NewRegistry(), p.Now), Now: p.Now,
+		Board:   ledger.NewBoard(nil), Events: silentRecorder{}, Metrics: newMetrics(prometheus.NewRegistry(), p.Now),
+		Now:      p.Now,
 		Parallel: p.Options.Writes, Print: print.plan,
 	})
 	if err := errors.Join(line.Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), language)); err != nil {
@@ -115,7 +116,8 @@ func (p Process) awaitLease(ctx context.Context, m *processManager, end context.
 		case <-hint:
 			fmt.Fprintf(p.Logs, "waiting for %s\n", p.leaseHolder(ctx, m.set))
 		case <-enough:
-			end(fmt.Errorf("given up after %s of waiting for %s: end it first, such as with kubectl scale --replicas=0, and drain again",
+			end(fmt.Errorf("given up after %s of waiting for %s: end it first, such as with kubectl scale --replicas=0, and "+
+				"drain again",
 				p.Options.Patience, p.leaseHolder(ctx, m.set)))
 			return
 		}

@@ -15,7 +15,8 @@ type OnceOptions struct {
 	Drain bool
 	// TryChannel is the mux, as name or name.namespace, on which a channel is tried.
 	TryChannel string
-	// Patience limits the waits: of a drain, for the lease and for failing writes; of a tried channel, until it is programmed.
+	// Patience limits the waits: of a drain, for the lease and for failing writes; of a tried channel, until it is
+	// programmed.
 	Patience time.Duration
 }
 
@@ -23,9 +24,11 @@ func defaultOnceOptions() OnceOptions { return OnceOptions{Patience: time.Minute
 
 func (o *OnceOptions) addFlags(set *flag.FlagSet) {
 	set.BoolVar(&o.Drain, "drain", o.Drain,
-		"remove ports, slices and addresses from all muxes and channels, and end; ledgers stay, to give the same numbers after a reinstall")
+		"remove ports, slices and addresses from all muxes and channels, and end; ledgers stay, to give the same numbers "+
+			"after a reinstall")
 	set.StringVar(&o.TryChannel, "try-channel", o.TryChannel,
-		"create a channel of the `mux` NAME or NAME.NAMESPACE in --namespace, wait until it is programmed, delete it, and end")
+		"create a channel of the `mux` NAME or NAME.NAMESPACE in --namespace, wait until it is programmed, delete it, and "+
+			"end")
 	set.DurationVar(&o.Patience, "patience", o.Patience,
 		"`time` that --drain waits for the lease and retries failing writes, and that --try-channel waits for its channel")
 }

@@ -45,7 +45,8 @@ func TestWaitForTheLeaseEndsWithPatience(t *testing.T) {
 				if count := strings.Count(logs.String(), "waiting for the lease infra/mux"); count != 1 {
 					t.Errorf("%d hints: %s", count, logs.String())
 				}
-				if cause := context.Cause(ctx); cause == nil || !strings.Contains(cause.Error(), "given up after "+patience.String()) {
+				if cause := context.Cause(ctx); cause == nil ||
+					!strings.Contains(cause.Error(), "given up after "+patience.String()) {
 					t.Errorf("it ends with %v", cause)
 				}
 			})

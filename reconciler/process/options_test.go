@@ -37,24 +37,29 @@ func TestOptionsComeFromFlagsElseFromTheEnvironment(t *testing.T) {
 		want        seen
 	}{
 		"in a pod no option is required": {
-			env{"KUBERNETES_SERVICE_HOST": "10.96.0.1"}, nil, seen{"svc-mux.nowake.ai", "default", "default", "", false, zapcore.InfoLevel},
+			env{"KUBERNETES_SERVICE_HOST": "10.96.0.1"}, nil,
+			seen{"svc-mux.nowake.ai", "default", "default", "", false, zapcore.InfoLevel},
 		},
 		"the pod's namespace is the default for muxes, too": {
-			env{"NAMESPACE": "infra", "KUBECONFIG": "a"}, nil, seen{"svc-mux.nowake.ai", "infra", "infra", "a", false, zapcore.InfoLevel},
+			env{"NAMESPACE": "infra", "KUBECONFIG": "a"}, nil,
+			seen{"svc-mux.nowake.ai", "infra", "infra", "a", false, zapcore.InfoLevel},
 		},
 		"the original's environment variables": {
-			env{"NAMESPACE": "infra", "DEFAULT_MUX_NAMESPACE": "muxes", "API_PREFIX": "mux.example.com", "SVC_LB_MUX_DEBUG": "True",
-				"DRYRUN_MODE": "YES", "KUBECONFIG": "a"}, nil,
+			env{"NAMESPACE": "infra", "DEFAULT_MUX_NAMESPACE": "muxes", "API_PREFIX": "mux.example.com",
+				"SVC_LB_MUX_DEBUG": "True",
+				"DRYRUN_MODE":      "YES", "KUBECONFIG": "a"}, nil,
 			seen{"mux.example.com", "infra", "muxes", "a", true, zapcore.DebugLevel},
 		},
 		"a flag overrides the environment": {
 			env{"NAMESPACE": "infra", "DEFAULT_MUX_NAMESPACE": "muxes", "API_PREFIX": "mux.example.com", "SVC_LB_MUX_DEBUG": "1",
 				"DRYRUN_MODE": "true", "KUBECONFIG": "a"},
-			[]string{"--api-prefix=x.io", "--namespace=n", "--default-mux-namespace=m", "--log-level=warn", "--dry-run=off", "--kubeconfig=b"},
+			[]string{"--api-prefix=x.io", "--namespace=n", "--default-mux-namespace=m", "--log-level=warn", "--dry-run=off",
+				"--kubeconfig=b"},
 			seen{"x.io", "n", "m", "b", false, zapcore.WarnLevel},
 		},
 		"a flag without a value": {
-			env{"KUBECONFIG": "a"}, []string{"--dry-run"}, seen{"svc-mux.nowake.ai", "default", "default", "a", true, zapcore.InfoLevel},
+			env{"KUBECONFIG": "a"}, []string{"--dry-run"},
+			seen{"svc-mux.nowake.ai", "default", "default", "a", true, zapcore.InfoLevel},
 		},
 		"false switches": {
 			env{"KUBECONFIG": "a", "DRYRUN_MODE": "False", "SVC_LB_MUX_DEBUG": "0"}, nil,
@@ -90,7 +95,8 @@ func TestMistakeNamesFlagValueAndRemedy(t *testing.T) {
 			func(o *Options) { o.Namespace = "My Own" }, []string{"--namespace (NAMESPACE)", `"My Own"`},
 		},
 		"an invalid mux namespace": {
-			func(o *Options) { o.DefaultMuxNamespace = "a.b" }, []string{"--default-mux-namespace (DEFAULT_MUX_NAMESPACE)", `"a.b"`},
+			func(o *Options) { o.DefaultMuxNamespace = "a.b" },
+			[]string{"--default-mux-namespace (DEFAULT_MUX_NAMESPACE)", `"a.b"`},
 		},
 		"one of several namespaces is invalid": {
 			func(o *Options) { o.MuxNamespaces = "good, B@d," }, []string{"--mux-namespaces", `"B@d"`},
@@ -108,7 +114,8 @@ func TestMistakeNamesFlagValueAndRemedy(t *testing.T) {
 			func(o *Options) { o.DryRun = "perhaps" }, []string{`--dry-run (DRYRUN_MODE) "perhaps" is neither true nor false`},
 		},
 		"an address without a port": {
-			func(o *Options) { o.ProbeAddress = "localhost" }, []string{`--probe-address "localhost" is not host:port: write :8081`},
+			func(o *Options) { o.ProbeAddress = "localhost" },
+			[]string{`--probe-address "localhost" is not host:port: write :8081`},
 		},
 		"a port by name": {
 			func(o *Options) { o.ProbeAddress = ":http" }, []string{`--probe-address ":http" is not host:port: write :8081`},
@@ -117,17 +124,20 @@ func TestMistakeNamesFlagValueAndRemedy(t *testing.T) {
 			func(o *Options) { o.Kubeconfig = "" }, []string{"--kubeconfig (KUBECONFIG) is empty", "name the file"},
 		},
 		"a lease that its holder can't renew in time": {
-			func(o *Options) { o.RenewDeadline = o.LeaseDuration }, []string{"--renew-deadline 5s must be more than 0 and less than 5s"},
+			func(o *Options) { o.RenewDeadline = o.LeaseDuration }, []string{"--renew-deadline 5s must be more than 0 and " +
+				"less than 5s"},
 		},
 		"a retry period close to the deadline": {
-			func(o *Options) { o.RetryPeriod = 9 * time.Second }, []string{"--retry-period 9s must be more than 0 and less than 3.333333333s"},
+			func(o *Options) { o.RetryPeriod = 9 * time.Second }, []string{"--retry-period 9s must be more than 0 and less " +
+				"than 3.333333333s"},
 		},
 		"a lease of less than a second": {
 			func(o *Options) { o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 900e6, 600e6, 100e6 },
 			[]string{"--lease-duration 900ms: write 1s to 24h0m0s"},
 		},
 		"a lease that is too long": {
-			func(o *Options) { o.LeaseDuration = 100 * 365 * 24 * time.Hour }, []string{"--lease-duration 876000h0m0s: write 1s to 24h0m0s"},
+			func(o *Options) { o.LeaseDuration = 100 * 365 * 24 * time.Hour }, []string{"--lease-duration 876000h0m0s: write " +
+				"1s to 24h0m0s"},
 		},
 		"a quiet time of zero": {
 			func(o *Options) { o.Quiet = 0 }, []string{"--quiet 0s must be more than 0 and less than 1s"},
@@ -139,10 +149,12 @@ func TestMistakeNamesFlagValueAndRemedy(t *testing.T) {
 			func(o *Options) { o.Writes = 0 }, []string{"--writes 0: write 1 or more"},
 		},
 		"an invalid lease name": {
-			func(o *Options) { o.LeaseName = "Lease_1" }, []string{`--lease-name "Lease_1" can't be a lease's name: a lowercase`},
+			func(o *Options) { o.LeaseName = "Lease_1" },
+			[]string{`--lease-name "Lease_1" can't be a lease's name: a lowercase`},
 		},
 		"an invalid selector of predecessors": {
-			func(o *Options) { o.Predecessors = "app in web" }, []string{`--predecessors "app in web" is no label selector`, "app=web"},
+			func(o *Options) { o.Predecessors = "app in web" },
+			[]string{`--predecessors "app in web" is no label selector`, "app=web"},
 		},
 		"a lease without a name": {
 			func(o *Options) { o.LeaseName = "" }, []string{"--lease-name is empty: name the lease"},

@@ -18,7 +18,8 @@ import (
 //
 //   - A process starts to work only after a list without predecessors.
 //   - A process stops working when a list has one, for example after a rollback to the original.
-//   - A failed list changes nothing. Without the right to list pods, the process isn't ready, so a rollout stops before it
+//   - A failed list changes nothing. Without the right to list pods, the process isn't ready, so a rollout stops before
+//     it
 //     ends the working pods.
 type predecessors struct {
 	client    kubernetes.Interface
@@ -106,8 +107,8 @@ func pause(ctx context.Context) {
 // ready returns why this process couldn't lead even if no other process ran; nil if it could.
 func (p *predecessors) ready() error {
 	if refused := p.refused.Load(); refused != nil {
-		return fmt.Errorf("this process can't see whether an older reconciler still runs, so it doesn't lead: grant list of pods "+
-			"in namespace %s to its ServiceAccount: %w", p.namespace, *refused)
+		return fmt.Errorf("this process can't see whether an older reconciler still runs, so it doesn't lead: grant list "+
+			"of pods in namespace %s to its ServiceAccount: %w", p.namespace, *refused)
 	}
 	if p.selector != "" && !p.asked.Load() {
 		return errors.New("this process doesn't know yet whether an older reconciler still runs: is the API server up?")

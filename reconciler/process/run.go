@@ -117,7 +117,8 @@ func (p Process) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--probe-address %q: %w", p.Options.ProbeAddress, err)
 	}
-	if err := m.Add(probeServer(probes, routes(m, terms, readinessChecks(watching, earlier, keeper != nil), registry))); err != nil {
+	if err := m.Add(probeServer(probes,
+		routes(m, terms, readinessChecks(watching, earlier, keeper != nil), registry))); err != nil {
 		return err
 	}
 	if err := p.addConsole(m, terms, timeline, watching, registry, logger); err != nil {
@@ -136,7 +137,8 @@ func (p Process) Run(ctx context.Context) error {
 func (p Process) dry() bool { return p.Options.DryRun.Yes() }
 
 // newTerms indexes the process's caches, and builds the first term on them.
-func (p Process) newTerms(ctx context.Context, m *processManager, timeline *console.Timeline, out outputs, keeper *selfmanaged.Keeper,
+func (p Process) newTerms(ctx context.Context, m *processManager, timeline *console.Timeline, out outputs,
+	keeper *selfmanaged.Keeper,
 	logger logr.Logger) (*terms, error) {
 	var wait time.Duration
 	if p.elects() {
@@ -160,7 +162,8 @@ func (p Process) newTerms(ctx context.Context, m *processManager, timeline *cons
 	if err != nil {
 		return nil, err
 	}
-	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), m.language), p.fillCache(ctx, m))
+	return terms,
+		errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), m.language), p.fillCache(ctx, m))
 }
 
 // fillCache starts the informers that no index starts, so that a standby's cache is as full as a leader's.
@@ -178,7 +181,8 @@ func (p Process) fillCache(ctx context.Context, m *processManager) error {
 }
 
 // setup builds the lines of a term.
-func (p Process) setup(ctx context.Context, m manager.Manager, language validation.Language, t *term, timeline *console.Timeline,
+func (p Process) setup(ctx context.Context, m manager.Manager, language validation.Language, t *term,
+	timeline *console.Timeline,
 	out outputs) (*mux.Line, error) {
 	metrics := newMetrics(t.registry, p.Now)
 	carried := backends.NewMetrics()
@@ -190,7 +194,8 @@ func (p Process) setup(ctx context.Context, m manager.Manager, language validati
 	line := mux.New(mux.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
-		Sources: backends.SourcesOf(gateways.ofBackends()), Claimants: gateways.ofMuxes(), OnMux: backends.OnMux, Backing: reports.Of, Excess: reports.Excess,
+		Sources: backends.SourcesOf(gateways.ofBackends()), Claimants: gateways.ofMuxes(), OnMux: backends.OnMux,
+		Backing: reports.Of, Excess: reports.Excess,
 		Ledgers: ledger.NewStore(language.Keys(), m.GetCache(), m.GetAPIReader(), m.GetClient()),
 		Board:   board, Events: out.events, Metrics: timeline.Metrics(metrics), Now: p.Now, RebuildFrom: t.mayRebuildFrom,
 		Quiet: p.Options.Quiet, Longest: p.Options.Longest,
@@ -206,8 +211,10 @@ func (p Process) setup(ctx context.Context, m manager.Manager, language validati
 		return nil, err
 	}
 	return line, backends.Setup(m, backends.Options{
-		Language: language, Claims: board.Known, Claimants: gateways.ofBackends(), Waker: waker, Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
-		Tell: tell(m.GetCache(), out.events), LooksAfter: line.LooksAfter, Reports: reports, Metrics: carried, Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
+		Language: language, Claims: board.Known, Claimants: gateways.ofBackends(), Waker: waker,
+		Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
+		Tell: tell(m.GetCache(), out.events), LooksAfter: line.LooksAfter, Reports: reports, Metrics: carried,
+		Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
 		Now: p.Now,
 	})
 }
@@ -231,7 +238,8 @@ func (p Process) outputs(set kubernetes.Interface) outputs {
 		return outputs{silentRecorder{}, newPrinter(p.Logs, time.Second), func() {}}
 	}
 	broadcaster := newBroadcaster(set)
-	return outputs{broadcaster.NewRecorder(newScheme(), corev1.EventSource{Component: "svc-lb-mux"}), printer{}, broadcaster.Shutdown}
+	return outputs{broadcaster.NewRecorder(newScheme(), corev1.EventSource{Component: "svc-lb-mux"}), printer{},
+		broadcaster.Shutdown}
 }
 
 func restConfig(file, version string) (*rest.Config, error) {

@@ -47,7 +47,8 @@ func (t *term) mayRebuildFrom() time.Time {
 // terms holds the term that runs or runs next.
 type terms struct {
 	build func() (*term, error)
-	// now is the clock, and wait is how long another process may believe that it still leads after this one has become the leader.
+	// now is the clock, and wait is how long another process may believe that it still leads after this one has become the
+	// leader.
 	now     func() time.Time
 	wait    time.Duration
 	news    *listenerNews
@@ -55,7 +56,8 @@ type terms struct {
 	leads   atomic.Bool
 }
 
-// listenerNews tells the console which muxes' listeners changed. The console begins to listen after the first term is built.
+// listenerNews tells the console which muxes' listeners changed. The console begins to listen after the first term is
+// built.
 type listenerNews struct {
 	to atomic.Pointer[func(mux types.NamespacedName)]
 }
@@ -66,7 +68,8 @@ func (n *listenerNews) tell(mux types.NamespacedName) {
 	}
 }
 
-func newTerms(now func() time.Time, wait time.Duration, news *listenerNews, build func() (*term, error)) (*terms, error) {
+func newTerms(now func() time.Time, wait time.Duration, news *listenerNews, build func() (*term, error)) (*terms,
+	error) {
 	first, err := build()
 	if err != nil {
 		return nil, err
@@ -157,7 +160,8 @@ func (*termCache) Start(ctx context.Context) error {
 	return nil
 }
 
-func (c *termCache) GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
+func (c *termCache) GetInformer(ctx context.Context, object client.Object,
+	options ...cache.InformerGetOption) (cache.Informer, error) {
 	informer, err := c.Cache.GetInformer(ctx, object, options...)
 	return &termInformer{informer, c}, err
 }
@@ -178,7 +182,8 @@ type termInformer struct {
 	term *termCache
 }
 
-func (i *termInformer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (
+func (i *termInformer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler,
+	options toolscache.HandlerOptions) (
 	toolscache.ResourceEventHandlerRegistration, error) {
 	i.term.mu.Lock()
 	defer i.term.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Is is true for an answer that stays the same until a person changes an object, a quota, a policy or a right. A busy or failing API server
-// refuses nothing, so nobody is blamed for that.
+// Is is true for an answer that stays the same until a person changes an object, a quota, a policy or a right. A busy
+// or failing API server refuses nothing, so nobody is blamed for that.
 func Is(err error) bool {
 	switch apierrors.ReasonForError(err) {
 	case metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonBadRequest,
@@ -22,8 +22,8 @@ func Is(err error) bool {
 	return OutOfNodePorts(err)
 }
 
-// OutOfNodePorts is true if the cluster has too few free node ports. The API server reports an internal error, and only its message tells
-// the cause.
+// OutOfNodePorts is true if the cluster has too few free node ports. The API server reports an internal error, and only
+// its message tells the cause.
 func OutOfNodePorts(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to allocate a nodePort")
 }
@@ -44,10 +44,12 @@ func Words(err error) string {
 	return text
 }
 
-// SameWords is true if people learn nothing new from the second message. Words with digits don't count: a used quota or a request's number
-// changes with each try.
+// SameWords is true if people learn nothing new from the second message. Words with digits don't count: a used quota or
+// a request's number changes with each try.
 func SameWords(a, b string) bool { return slices.Equal(withoutNumbers(a), withoutNumbers(b)) }
 
 func withoutNumbers(text string) []string {
-	return slices.DeleteFunc(strings.Fields(text), func(word string) bool { return strings.ContainsFunc(word, unicode.IsDigit) })
+	return slices.DeleteFunc(strings.Fields(text), func(word string) bool {
+		return strings.ContainsFunc(word, unicode.IsDigit)
+	})
 }

@@ -17,16 +17,18 @@ func TestRefusals(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"a quota":              {apierrors.NewForbidden(resource, "a", errors.New("exceeded quota")), true},
-		"a quota, with a path": {fmt.Errorf("ports: %w", apierrors.NewForbidden(resource, "a", errors.New("exceeded quota"))), true},
-		"an invalid object":    {apierrors.NewInvalid(schema.GroupKind{}, "a", nil), true},
-		"a bad request":        {apierrors.NewBadRequest("bad"), true},
-		"too large":            {apierrors.NewRequestEntityTooLargeError("large"), true},
-		"no node ports":        {apierrors.NewInternalError(errors.New("failed to allocate a nodePort: range is full")), true},
-		"an internal error":    {apierrors.NewInternalError(errors.New("webhook")), false},
-		"a conflict":           {apierrors.NewConflict(resource, "a", errors.New("changed")), false},
-		"a timeout":            {apierrors.NewTimeoutError("late", 1), false},
-		"a lost connection":    {errors.New("failed to allocate a nodePort"), false},
+		"a quota": {apierrors.NewForbidden(resource, "a", errors.New("exceeded quota")), true},
+		"a quota, with a path": {fmt.Errorf("ports: %w", apierrors.NewForbidden(resource, "a", errors.New("exceeded quota"))),
+			true},
+		"an invalid object": {apierrors.NewInvalid(schema.GroupKind{}, "a", nil), true},
+		"a bad request":     {apierrors.NewBadRequest("bad"), true},
+		"too large":         {apierrors.NewRequestEntityTooLargeError("large"), true},
+		"no node ports": {apierrors.NewInternalError(errors.New("failed to allocate a nodePort: range is full")),
+			true},
+		"an internal error": {apierrors.NewInternalError(errors.New("webhook")), false},
+		"a conflict":        {apierrors.NewConflict(resource, "a", errors.New("changed")), false},
+		"a timeout":         {apierrors.NewTimeoutError("late", 1), false},
+		"a lost connection": {errors.New("failed to allocate a nodePort"), false},
 	} {
 		if got := Is(test.err); got != test.want {
 			t.Errorf("%s: %t", name, got)
@@ -48,7 +50,8 @@ func TestLongWordsAreCutAtACharacter(t *testing.T) {
 	if long := strings.Repeat("ä", maxWords/2); Words(errors.New(long)) != long {
 		t.Error("the longest text is cut")
 	}
-	if got := Words(errors.New("-" + strings.Repeat("ä", maxWords))); len(got) != maxWords+2 || !utf8.ValidString(got) || !strings.HasSuffix(got, "ä...") {
+	if got := Words(errors.New("-" + strings.Repeat("ä", maxWords))); len(got) != maxWords+2 || !utf8.ValidString(got) ||
+		!strings.HasSuffix(got, "ä...") {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}
 }

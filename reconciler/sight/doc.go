@@ -1,5 +1,5 @@
-// Package sight gathers the world of one mux, and decides about it as a pass of the reconciler does. The console and the
-// command line show the result.
+// Package sight gathers the world of one mux, and decides about it as a pass of the reconciler does. The console and
+// the command line show the result.
 //
 //	Question, Source ──Of──▶ Sight
 //

@@ -15,15 +15,20 @@ import (
 // saidNothing is the message about a channel without conditions.
 const saidNothing = "the reconciler hasn't written a condition on this channel yet"
 
-// heed lets the conditions of channels count more than the plan: the plan was made without the reconciler's memory, perhaps by another
-// release, and perhaps without some objects that the reconciler reads.
+// heed lets the conditions of channels count more than the plan: the plan was made without the reconciler's memory,
+// perhaps by another release, and perhaps without some objects that the reconciler reads.
 func (g *gathering) heed() {
-	g.Plan.Show = slices.DeleteFunc(g.Plan.Show, func(patch plan.ChannelPatch) bool { return !claimants.IsService(patch.Channel) }) // a listener's conditions are in the reconciler's memory
+	// a listener's conditions are in the reconciler's memory
+	g.Plan.Show = slices.DeleteFunc(g.Plan.Show, func(patch plan.ChannelPatch) bool {
+		return !claimants.IsService(patch.Channel)
+	})
 	if g.World.Mux == nil && g.Unread.Mux == "" {
 		return // conditions are older than the deletion of the mux
 	}
 	if g.Unread.Channels != "" || g.Unread.Ledger != "" { // ports of channels that couldn't be read look unexplained
-		g.Plan.Standing = slices.DeleteFunc(g.Plan.Standing, func(e plan.Event) bool { return e.Reason == plan.UnexplainedPort })
+		g.Plan.Standing = slices.DeleteFunc(g.Plan.Standing, func(e plan.Event) bool {
+			return e.Reason == plan.UnexplainedPort
+		})
 	}
 	h := g.heeding()
 	for i := range g.Plan.Verdicts {
@@ -96,8 +101,9 @@ func (h *heeding) channel(verdict *plan.Verdict, observed *plan.ObservedChannel)
 	h.freeze(accepted, programmed)
 }
 
-// port corrects the number of a port. A number that only the plan would give to a refused channel isn't the channel's. A number in
-// the channel's annotation is the channel's even if the plan doesn't know it, provided that the mux has it or can't be read.
+// port corrects the number of a port. A number that only the plan would give to a refused channel isn't the channel's.
+// A number in the channel's annotation is the channel's even if the plan doesn't know it, provided that the mux has it
+// or can't be read.
 func (h *heeding) port(verdict *plan.Verdict, port *plan.PortVerdict, observed *plan.ObservedChannel) {
 	slot := plan.Slot{Number: port.Public, Protocol: port.Protocol}
 	name, isLive := h.live[port.Span()]

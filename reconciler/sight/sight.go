@@ -34,11 +34,11 @@ type Sight struct {
 	Unread Unread
 }
 
-// Source reads what a Sight is made from. An error of type Unreadable or Skipped means that the Sight can be made without it. Any other
-// error ends the look.
+// Source reads what a Sight is made from. An error of type Unreadable or Skipped means that the Sight can be made
+// without it. Any other error ends the look.
 type Source interface {
-	// Mux returns the Service of the mux, nil if it doesn't exist, and whether its applier declares the placeholder port: see
-	// plan.DeclaresPlaceholder.
+	// Mux returns the Service of the mux, nil if it doesn't exist, and whether its applier declares the placeholder port:
+	// see plan.DeclaresPlaceholder.
 	Mux() (svc *corev1.Service, declaresPlaceholder bool, err error)
 	// Channels returns Services that may be channels of the mux. With an Unreadable, it returns those that could be read.
 	Channels() ([]*corev1.Service, error)
@@ -46,11 +46,13 @@ type Source interface {
 	Claimants(mux *corev1.Service) (Claimants, error)
 	// Sources returns the EndpointSlices of a channel.
 	Sources(channel types.NamespacedName) ([]*discoveryv1.EndpointSlice, error)
-	// OnMux returns our EndpointSlices on the mux. With Skipped, the returned slices are only good for rebuilding a lost ledger.
+	// OnMux returns our EndpointSlices on the mux. With Skipped, the returned slices are only good for rebuilding a lost
+	// ledger.
 	OnMux() ([]*discoveryv1.EndpointSlice, error)
 	// Ledger returns the ledger of the mux.
 	Ledger(*plan.ObservedMux) (plan.Reading, error)
-	// RefusedSlices returns the API server's words about a slice of a channel that the API server refuses; "" if it refuses none.
+	// RefusedSlices returns the API server's words about a slice of a channel that the API server refuses; "" if it
+	// refuses none.
 	RefusedSlices(channel types.NamespacedName) string
 }
 
@@ -72,8 +74,8 @@ type Question struct {
 	// RebuildFrom is the time from which the process may rebuild a lost ledger; zero if at once.
 	RebuildFrom time.Time
 	Known       plan.Memory
-	// Onlooker is true for a process that isn't the reconciler. Such a process doesn't know what the API server refused and
-	// what waits, so the conditions that the reconciler wrote count more than the plan.
+	// Onlooker is true for a process that isn't the reconciler. Such a process doesn't know what the API server refused
+	// and what waits, so the conditions that the reconciler wrote count more than the plan.
 	Onlooker bool
 }
 
@@ -196,7 +198,8 @@ func (g *gathering) add(channel plan.ObservedChannel, ports []corev1.ServicePort
 	return nil
 }
 
-// backing returns whether a channel has backends on the mux. If the slices that were read don't tell, the channel's condition does.
+// backing returns whether a channel has backends on the mux. If the slices that were read don't tell, the channel's
+// condition does.
 func (g *gathering) backing(c *plan.ObservedChannel, ports []corev1.ServicePort, sourcesUnread bool) plan.Backing {
 	mux := g.World.Mux
 	carried := slices.DeleteFunc(slices.Clone(g.Carried[c.Key]), func(slice *discoveryv1.EndpointSlice) bool {
@@ -226,7 +229,8 @@ func (g *gathering) ledger() error {
 	if g.Unread.Ledger != "" { // claims are rebuilt from the Services, as admission does
 		reading = plan.Reading{Condition: plan.Missing, Name: mux.Ledger}
 	}
-	if g.question.Onlooker && reading.Condition == plan.Newer { // the reconciler may be a newer version, which can read the ledger
+	// the reconciler may be a newer version, which can read the ledger
+	if g.question.Onlooker && reading.Condition == plan.Newer {
 		g.Unread.Ledger = reading.Why
 		reading = plan.Reading{Condition: plan.Missing, Name: reading.Name}
 	}

@@ -62,22 +62,27 @@ func language(t *testing.T) validation.Language {
 	return l
 }
 
-// newFixture returns a mux, and a channel that asks for 80 and has it. The channel has a ready backend, which is carried.
+// newFixture returns a mux, and a channel that asks for 80 and has it. The channel has a ready backend, which is
+// carried.
 func newFixture(t *testing.T) *fixture {
 	keys := language(t).Keys()
 	id := plan.PortID{Channel: channelKey, Name: "http", Protocol: corev1.ProtocolTCP}
 	endpoints := []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}}
 	return &fixture{
 		mux: &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: muxKey.Namespace, Name: muxKey.Name, UID: "mux", Annotations: map[string]string{
-				keys.Multiplexer: "true", keys.Generation: "1",
-			}},
-			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Name: "aaaaaaa", Port: 80, Protocol: "TCP"}}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: muxKey.Namespace, Name: muxKey.Name, UID: "mux",
+				Annotations: map[string]string{
+					keys.Multiplexer: "true", keys.Generation: "1",
+				}},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+				Ports: []corev1.ServicePort{{Name: "aaaaaaa", Port: 80, Protocol: "TCP"}}},
 		},
 		channels: []*corev1.Service{{
-			ObjectMeta: metav1.ObjectMeta{Namespace: channelKey.Namespace, Name: channelKey.Name, Annotations: map[string]string{keys.Ports: "http:80->80"}},
-			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: ptr.To(validation.DefaultPrefix + "/mux"),
-				Ports: []corev1.ServicePort{{Name: "http", Port: 80, Protocol: "TCP"}}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: channelKey.Namespace, Name: channelKey.Name,
+				Annotations: map[string]string{keys.Ports: "http:80->80"}},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+				LoadBalancerClass: ptr.To(validation.DefaultPrefix + "/mux"),
+				Ports:             []corev1.ServicePort{{Name: "http", Port: 80, Protocol: "TCP"}}},
 		}},
 		sources: []*discoveryv1.EndpointSlice{{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: endpoints,
 			Ports: []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080)}}}},
@@ -88,12 +93,14 @@ func newFixture(t *testing.T) *fixture {
 				Labels:          map[string]string{keys.ChannelNamespace: channelKey.Namespace, keys.ChannelName: channelKey.Name},
 			},
 			Ports: []discoveryv1.EndpointPort{{Name: ptr.To("aaaaaaa"), Port: ptr.To[int32](8080)}}}},
-		ledger: plan.Reading{Ledger: plan.Ledger{Mux: muxKey, Generation: 1, Claims: []plan.Claim{{Owner: id, Port: 80, Public: 80, MuxName: "aaaaaaa"}}}},
-		fails:  map[string]error{},
+		ledger: plan.Reading{Ledger: plan.Ledger{Mux: muxKey, Generation: 1,
+			Claims: []plan.Claim{{Owner: id, Port: 80, Public: 80, MuxName: "aaaaaaa"}}}},
+		fails: map[string]error{},
 	}
 }
 
-func (f *fixture) say(t *testing.T, kind func(validation.Keys) string, is metav1.ConditionStatus, reason validation.Reason, message string) {
+func (f *fixture) say(t *testing.T, kind func(validation.Keys) string, is metav1.ConditionStatus,
+	reason validation.Reason, message string) {
 	f.channels[0].Status.Conditions = append(f.channels[0].Status.Conditions, metav1.Condition{
 		Type: kind(language(t).Keys()), Status: is, Reason: string(reason), Message: message,
 	})
@@ -101,7 +108,8 @@ func (f *fixture) say(t *testing.T, kind func(validation.Keys) string, is metav1
 
 func (f *fixture) look(t *testing.T, onlooker bool) *Sight {
 	t.Helper()
-	s, err := Of(Question{Language: language(t), Mux: muxKey, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Onlooker: onlooker}, f)
+	s, err := Of(Question{Language: language(t), Mux: muxKey, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Onlooker: onlooker}, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +140,8 @@ func TestConditionsCountMoreThanThePlan(t *testing.T) {
 	if v := console.Plan.Verdicts[0]; !v.Accepted || v.Ports[0].Public != 80 {
 		t.Fatalf("the plan alone gives the port: %+v", v)
 	}
-	if v := s.Plan.Verdicts[0]; v.Accepted || v.Reason != plan.MuxPatchRefused || v.Message != words || v.Ports[0].Public != 0 || len(s.Plan.InForce) != 0 {
+	if v := s.Plan.Verdicts[0]; v.Accepted || v.Reason != plan.MuxPatchRefused || v.Message != words ||
+		v.Ports[0].Public != 0 || len(s.Plan.InForce) != 0 {
 		t.Errorf("%+v, in force %+v", v, s.Plan.InForce)
 	}
 }
@@ -141,7 +150,8 @@ func TestFreezeThatOnlyConditionsTell(t *testing.T) {
 	f := newFixture(t)
 	f.say(t, accepted, metav1.ConditionTrue, plan.Accepted, "")
 	f.say(t, programmed, metav1.ConditionFalse, plan.Contested, "another writer keeps taking ports off")
-	if s := f.look(t, true); s.Plan.Freeze == nil || s.Plan.Freeze.Reason != plan.Contested || s.Plan.Verdicts[0].Programmed {
+	if s := f.look(t, true); s.Plan.Freeze == nil || s.Plan.Freeze.Reason != plan.Contested ||
+		s.Plan.Verdicts[0].Programmed {
 		t.Errorf("%+v", s.Plan.Freeze)
 	}
 	if f.look(t, false).Plan.Freeze != nil {
@@ -207,12 +217,15 @@ func TestBackendsWithoutRights(t *testing.T) {
 	}
 }
 
-// TestListenersAreClaimants has a listener whose number a channel has, and then a ledger that is lost before the listeners are known.
+// TestListenersAreClaimants has a listener whose number a channel has, and then a ledger that is lost before the
+// listeners are known.
 func TestListenersAreClaimants(t *testing.T) {
 	f := newFixture(t)
 	key := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/web"}
-	listener := plan.ObservedChannel{Admitted: true, Channel: validation.Channel{Object: validation.Object{Key: key, UID: "g"}, Mux: muxKey,
-		Ports: []validation.ChannelPort{{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: 80, Request: validation.Request{Kind: validation.Number, Number: 80}}}}}
+	listener := plan.ObservedChannel{Admitted: true,
+		Channel: validation.Channel{Object: validation.Object{Key: key, UID: "g"}, Mux: muxKey,
+			Ports: []validation.ChannelPort{{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: 80,
+				Request: validation.Request{Kind: validation.Number, Number: 80}}}}}
 	f.others = Claimants{Asking: []plan.ObservedChannel{listener}, Listeners: []claimants.Listener{{Key: key}}}
 	s := f.look(t, false)
 	if len(s.Plan.Verdicts) != 2 || len(s.Listeners) != 1 || s.World.ListenersUnknown {
@@ -224,7 +237,8 @@ func TestListenersAreClaimants(t *testing.T) {
 		}
 	}
 	f.others, f.ledger = Claimants{Unknown: true}, plan.Reading{Condition: plan.Missing, Name: "ledger"}
-	if s := f.look(t, false); s.Plan.Freeze == nil || !strings.Contains(s.Plan.Freeze.Message, "doesn't know the listeners") {
+	if s := f.look(t, false); s.Plan.Freeze == nil || !strings.Contains(s.Plan.Freeze.Message, "doesn't know the "+
+		"listeners") {
 		t.Errorf("freeze %+v", s.Plan.Freeze)
 	}
 	f.fails["claimants"] = Unreadable("no right to read Gateways")

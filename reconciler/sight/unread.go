@@ -41,7 +41,8 @@ type Unreadable string
 
 func (u Unreadable) Error() string { return string(u) }
 
-// Skipped is the error of a Source that wasn't asked to read some objects. The Sight is made without them, and Unread doesn't mention them.
+// Skipped is the error of a Source that wasn't asked to read some objects. The Sight is made without them, and Unread
+// doesn't mention them.
 type Skipped struct{}
 
 func (Skipped) Error() string { return "it wasn't read" }

@@ -10,13 +10,15 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// BackingOf returns whether a channel's slices have a ready endpoint for one of its ports, and whether a mux with these families can reach that
-// endpoint. It looks at ports and not at claims, which may not be decided yet. A listener of a Gateway has no ports here: its slices have no port
-// but its own.
-func BackingOf(sources []*discoveryv1.EndpointSlice, ports []corev1.ServicePort, families []corev1.IPFamily) plan.Backing {
+// BackingOf returns whether a channel's slices have a ready endpoint for one of its ports, and whether a mux with these
+// families can reach that endpoint. It looks at ports and not at claims, which may not be decided yet. A listener of a
+// Gateway has no ports here: its slices have no port but its own.
+func BackingOf(sources []*discoveryv1.EndpointSlice, ports []corev1.ServicePort,
+	families []corev1.IPFamily) plan.Backing {
 	backing := plan.Unbacked
 	for _, source := range sources {
-		if !hasReady(source) || !slices.ContainsFunc(source.Ports, func(p discoveryv1.EndpointPort) bool { return isAmong(ports, p) }) {
+		if !hasReady(source) ||
+			!slices.ContainsFunc(source.Ports, func(p discoveryv1.EndpointPort) bool { return isAmong(ports, p) }) {
 			continue
 		}
 		if carries(families, source.AddressType) {
@@ -27,9 +29,10 @@ func BackingOf(sources []*discoveryv1.EndpointSlice, ports []corev1.ServicePort,
 	return backing
 }
 
-// CarriedBacking returns whether the mux has a ready endpoint of a channel. If it has none, the result says why, as far as the channel's own
-// slices tell.
-func CarriedBacking(carried, sources []*discoveryv1.EndpointSlice, ports []corev1.ServicePort, families []corev1.IPFamily) plan.Backing {
+// CarriedBacking returns whether the mux has a ready endpoint of a channel. If it has none, the result says why, as far
+// as the channel's own slices tell.
+func CarriedBacking(carried, sources []*discoveryv1.EndpointSlice, ports []corev1.ServicePort,
+	families []corev1.IPFamily) plan.Backing {
 	for _, slice := range carried {
 		if len(slice.Ports) > 0 && hasReady(slice) {
 			return plan.Backed

@@ -49,8 +49,8 @@ func (v *View) wanted() map[string]*discoveryv1.EndpointSlice {
 	return all
 }
 
-// write adds the steps that create missing slices and update those that differ. A slice can't change its address type, so write deletes a slice
-// of another type, and the next pass creates it again.
+// write adds the steps that create missing slices and update those that differ. A slice can't change its address type,
+// so write deletes a slice of another type, and the next pass creates it again.
 func (d *Decision) write(v *View, wanted map[string]*discoveryv1.EndpointSlice) {
 	there := map[string]*discoveryv1.EndpointSlice{}
 	for _, slice := range v.Carried {
@@ -71,7 +71,8 @@ func (d *Decision) write(v *View, wanted map[string]*discoveryv1.EndpointSlice) 
 			continue
 		default:
 			if why, loses := compare(is, want); why != nil {
-				d.Steps = append(d.Steps, Step{Op: Update, Slice: want, ResourceVersion: is.ResourceVersion, UID: is.UID, Why: why, Loses: loses})
+				d.Steps = append(d.Steps,
+					Step{Op: Update, Slice: want, ResourceVersion: is.ResourceVersion, UID: is.UID, Why: why, Loses: loses})
 			}
 		}
 		d.Carried += len(want.Endpoints)

@@ -29,7 +29,8 @@ func TestASliceOfAnotherAddressTypeIsReplacedInTwoPasses(t *testing.T) {
 		t.Fatalf("the first pass: %s", decided.String())
 	}
 	v.Carried = nil
-	if decided = muxslices.Decide(v); len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Create || decided.Carried != 1 {
+	if decided = muxslices.Decide(v); len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Create ||
+		decided.Carried != 1 {
 		t.Errorf("the second pass: %s", decided.String())
 	}
 }
@@ -50,7 +51,8 @@ func TestAServiceThatIsNoMuxKeepsNoSlice(t *testing.T) {
 	v := carriedOut(t)
 	v.Mux.IsMux = false
 	for _, v.ClaimsKnown = range []bool{true, false} {
-		if decided := muxslices.Decide(v); len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Delete || decided.Carried != 0 {
+		if decided := muxslices.Decide(v); len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Delete ||
+			decided.Carried != 0 {
 			t.Errorf("claims known: %t: %s", v.ClaimsKnown, decided.String())
 		}
 	}
@@ -76,13 +78,19 @@ func TestANameThatDoesNotFitTheLabels(t *testing.T) {
 		change func(*discoveryv1.EndpointSlice)
 		want   bool
 	}{
-		"a slice as it was written":        {func(*discoveryv1.EndpointSlice) {}, true},
-		"a copy":                           {func(s *discoveryv1.EndpointSlice) { s.Name = "copy" }, false},
-		"another channel's name":           {func(s *discoveryv1.EndpointSlice) { s.Labels[keys.ChannelName] = "other" }, false},
-		"another source's name":            {func(s *discoveryv1.EndpointSlice) { s.Labels[keys.Source] = "other" }, false},
-		"another mux's name":               {func(s *discoveryv1.EndpointSlice) { s.Labels[discoveryv1.LabelServiceName] = "other" }, false},
-		"no channel":                       {func(s *discoveryv1.EndpointSlice) { delete(s.Labels, keys.ChannelName) }, false},
-		"a source's name that was cut off": {func(s *discoveryv1.EndpointSlice) { s.Labels[keys.Source] = string(make([]byte, 63)) }, true},
+		"a slice as it was written": {func(*discoveryv1.EndpointSlice) {}, true},
+		"a copy":                    {func(s *discoveryv1.EndpointSlice) { s.Name = "copy" }, false},
+		"another channel's name": {func(s *discoveryv1.EndpointSlice) { s.Labels[keys.ChannelName] = "other" },
+			false},
+		"another source's name": {func(s *discoveryv1.EndpointSlice) { s.Labels[keys.Source] = "other" }, false},
+		"another mux's name": {func(s *discoveryv1.EndpointSlice) {
+			s.Labels[discoveryv1.LabelServiceName] = "other"
+		}, false},
+		"no channel": {func(s *discoveryv1.EndpointSlice) { delete(s.Labels, keys.ChannelName) },
+			false},
+		"a source's name that was cut off": {func(s *discoveryv1.EndpointSlice) {
+			s.Labels[keys.Source] = string(make([]byte, 63))
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			slice := carriedOut(t).Carried[0]
@@ -124,15 +132,17 @@ func TestCarriedBacking(t *testing.T) {
 		ports            []corev1.ServicePort
 		want             plan.Backing
 	}{
-		"nothing ready":           {nil, []*discoveryv1.EndpointSlice{source("IPv4", false)}, http, plan.Unbacked},
-		"no port that counts":     {nil, []*discoveryv1.EndpointSlice{source("IPv4", true)}, dns, plan.Unbacked},
-		"a listener":              {nil, []*discoveryv1.EndpointSlice{source("IPv4", true)}, nil, plan.NotCarried},
-		"another family":          {nil, []*discoveryv1.EndpointSlice{source("IPv6", true)}, http, plan.OtherFamily},
-		"another family, then ok": {nil, []*discoveryv1.EndpointSlice{source("IPv6", true), source("IPv4", true)}, http, plan.NotCarried},
-		"host names":              {nil, []*discoveryv1.EndpointSlice{source("FQDN", true)}, http, plan.Unbacked},
-		"carried":                 {[]*discoveryv1.EndpointSlice{source("IPv4", true)}, nil, http, plan.Backed},
-		"carried, not ready":      {[]*discoveryv1.EndpointSlice{source("IPv4", false)}, nil, http, plan.Unbacked},
-		"carried without ports":   {[]*discoveryv1.EndpointSlice{{Endpoints: source("IPv4", true).Endpoints}}, nil, http, plan.Unbacked},
+		"nothing ready":       {nil, []*discoveryv1.EndpointSlice{source("IPv4", false)}, http, plan.Unbacked},
+		"no port that counts": {nil, []*discoveryv1.EndpointSlice{source("IPv4", true)}, dns, plan.Unbacked},
+		"a listener":          {nil, []*discoveryv1.EndpointSlice{source("IPv4", true)}, nil, plan.NotCarried},
+		"another family":      {nil, []*discoveryv1.EndpointSlice{source("IPv6", true)}, http, plan.OtherFamily},
+		"another family, then ok": {nil, []*discoveryv1.EndpointSlice{source("IPv6", true), source("IPv4", true)}, http,
+			plan.NotCarried},
+		"host names":         {nil, []*discoveryv1.EndpointSlice{source("FQDN", true)}, http, plan.Unbacked},
+		"carried":            {[]*discoveryv1.EndpointSlice{source("IPv4", true)}, nil, http, plan.Backed},
+		"carried, not ready": {[]*discoveryv1.EndpointSlice{source("IPv4", false)}, nil, http, plan.Unbacked},
+		"carried without ports": {[]*discoveryv1.EndpointSlice{{Endpoints: source("IPv4", true).Endpoints}}, nil, http,
+			plan.Unbacked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := muxslices.CarriedBacking(test.carried, test.sources, test.ports, []corev1.IPFamily{"IPv4"})
@@ -143,7 +153,8 @@ func TestCarriedBacking(t *testing.T) {
 	}
 }
 
-// TestALongSourceName tries the longest name that fits into a label, and names that are one character shorter and longer.
+// TestALongSourceName tries the longest name that fits into a label, and names that are one character shorter and
+// longer.
 func TestALongSourceName(t *testing.T) {
 	for length, want := range map[int]int{62: 62, 63: 63, 64: 63} {
 		source := strings.Repeat("a", length)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// compare returns how a slice differs from the wanted one, and whether an endpoint or a port must go. why is nil if they don't differ. Labels,
-// annotations and owners that other writers added are no difference.
+// compare returns how a slice differs from the wanted one, and whether an endpoint or a port must go. why is nil if
+// they don't differ. Labels, annotations and owners that other writers added are no difference.
 func compare(is, want *discoveryv1.EndpointSlice) (why []string, loses bool) {
 	why = append(why, compareValues("label", is.Labels, want.Labels)...)
 	why = append(why, compareValues("annotation", is.Annotations, want.Annotations)...)
@@ -65,7 +65,8 @@ func sameHints(a, b *discoveryv1.EndpointHints) bool {
 // fewAddresses is how many addresses a message names.
 const fewAddresses = 3
 
-// compareEndpoints returns how two lists of endpoints differ, and whether an endpoint left. It identifies an endpoint by its first address.
+// compareEndpoints returns how two lists of endpoints differ, and whether an endpoint left. It identifies an endpoint
+// by its first address.
 func compareEndpoints(is, want []discoveryv1.Endpoint) (text string, loses bool) {
 	before := make(map[string]*discoveryv1.Endpoint, len(is))
 	for i := range is {

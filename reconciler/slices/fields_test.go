@@ -11,7 +11,8 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// TestEveryFieldOfAnEndpointIsCompared changes one field after the other. So it fails if Kubernetes adds a field that isn't compared.
+// TestEveryFieldOfAnEndpointIsCompared changes one field after the other. So it fails if Kubernetes adds a field that
+// isn't compared.
 func TestEveryFieldOfAnEndpointIsCompared(t *testing.T) {
 	for _, path := range fieldsOf(reflect.TypeFor[discoveryv1.Endpoint](), nil) {
 		var changed discoveryv1.Endpoint

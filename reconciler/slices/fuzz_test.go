@@ -14,12 +14,13 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// FuzzSlices decides from any source slice and any slice in the mux's namespace. After two passes nothing is left to do. Written
-// slices have valid names and labels, and name their channel and their mux.
+// FuzzSlices decides from any source slice and any slice in the mux's namespace. After two passes nothing is left to
+// do. Written slices have valid names and labels, and name their channel and their mux.
 func FuzzSlices(f *testing.F) {
 	const source = `{"metadata":{"name":"web-1","namespace":"app"},"addressType":"IPv4","ports":[{"name":"http","port":8080},{"name":"dns","protocol":"UDP","port":53},{}],
 		"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true},"deprecatedTopology":{"a":"b"}}]}`
-	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"}, types.NamespacedName{Namespace: "infra", Name: "mux"}
+	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"},
+		types.NamespacedName{Namespace: "infra", Name: "mux"}
 	view := muxslices.View{
 		Keys: keys(f), Channel: channel, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true},
 		Claims: []plan.Claim{
@@ -40,12 +41,17 @@ func FuzzSlices(f *testing.F) {
 	f.Add([]byte(source), []byte("{}"))
 	f.Add([]byte(source), ours)
 	f.Add(ours, []byte(source))
-	f.Add([]byte(`{"metadata":{"name":"web-1"},"addressType":"IPv6","ports":[{"name":"http","port":1},{"name":"http","port":2},{"name":"http"}],"endpoints":[{}]}`), ours)
-	f.Add([]byte(`{"addressType":"FQDN"}`), []byte(`{"metadata":{"name":"a","labels":{"kubernetes.io/service-name":"x"},"annotations":{"svc-mux.nowake.ai/managed":"true"}}}`))
+	f.Add(
+		[]byte(
+			`{"metadata":{"name":"web-1"},"addressType":"IPv6","ports":[{"name":"http","port":1},{"name":"http","port":2},{"name":"http"}],"endpoints":[{}]}`), ours)
+	f.Add([]byte(`{"addressType":"FQDN"}`),
+		[]byte(
+			`{"metadata":{"name":"a","labels":{"kubernetes.io/service-name":"x"},"annotations":{"svc-mux.nowake.ai/managed":"true"}}}`))
 
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		source, found := &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSlice{}
-		if json.Unmarshal(first, source) != nil || json.Unmarshal(second, found) != nil || len(validation.IsDNS1123Subdomain(source.Name)) > 0 {
+		if json.Unmarshal(first, source) != nil || json.Unmarshal(second, found) != nil ||
+			len(validation.IsDNS1123Subdomain(source.Name)) > 0 {
 			return
 		}
 		found.Namespace = mux.Namespace
@@ -99,7 +105,8 @@ func checkSlice(t *testing.T, v *muxslices.View, step *muxslices.Step) {
 		}
 		names[*port.Name] = true
 	}
-	if carried, ours := muxslices.ChannelOfSlice(v.Keys, slice); len(wrong) > 0 || !ours || carried != v.Channel || muxslices.MuxOfSlice(v.Keys, slice) != v.Mux.Key {
+	if carried, ours := muxslices.ChannelOfSlice(v.Keys, slice); len(wrong) > 0 || !ours || carried != v.Channel ||
+		muxslices.MuxOfSlice(v.Keys, slice) != v.Mux.Key {
 		t.Errorf("%s writes what nobody takes, or knows again: %q: %+v", step.String(), wrong, slice)
 	}
 	for name, owner := range muxslices.RecordsOf(v.Keys, []*discoveryv1.EndpointSlice{slice}) {

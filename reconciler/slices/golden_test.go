@@ -53,8 +53,8 @@ type scene struct {
 	} `json:"claims"`
 	ClaimsUnknown bool                        `json:"claimsUnknown"`
 	Sources       []discoveryv1.EndpointSlice `json:"sources"`
-	// Slices are added to the mux's namespace beside those of earlier scenes, with our labels or without. A slice with the name of an earlier one is
-	// merged into that one, as if a person edited it.
+	// Slices are added to the mux's namespace beside those of earlier scenes, with our labels or without. A slice with the
+	// name of an earlier one is merged into that one, as if a person edited it.
 	Slices []map[string]any `json:"slices"`
 	// Removed are sources: users deleted the slices that carry them.
 	Removed []string `json:"removed"`
@@ -82,8 +82,9 @@ func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice)
 		v.Mux.Families = []corev1.IPFamily{corev1.IPv4Protocol}
 	}
 	for _, c := range s.Claims {
-		v.Claims = append(v.Claims, plan.Claim{MuxName: c.MuxName, Port: c.Number, Owner: plan.PortID{Channel: v.Channel, Name: c.Port,
-			Protocol: corev1.Protocol(or(string(c.Protocol), "TCP"))}})
+		v.Claims = append(v.Claims,
+			plan.Claim{MuxName: c.MuxName, Port: c.Number, Owner: plan.PortID{Channel: v.Channel, Name: c.Port,
+				Protocol: corev1.Protocol(or(string(c.Protocol), "TCP"))}})
 	}
 	for i := range s.Sources {
 		source := s.Sources[i].DeepCopy()

@@ -9,16 +9,16 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// Limits of a mux on gateways: each endpoint of each port is an element in the kernels of all gateways, and the channels of a mux share these
-// kernels.
+// Limits of a mux on gateways: each endpoint of each port is an element in the kernels of all gateways, and the
+// channels of a mux share these kernels.
 const (
 	// MaxEndpoints is how many endpoints of an address family a port may have.
 	MaxEndpoints = 1024
-	// FreeEndpoints is how many endpoints of a family each port may have, whatever other channels have. Endpoints beyond them are shared: they
-	// count once for each port.
+	// FreeEndpoints is how many endpoints of a family each port may have, whatever other channels have. Endpoints beyond
+	// them are shared: they count once for each port.
 	FreeEndpoints = 3
-	// MaxShared is how many shared endpoints all channels of a mux may have, and MaxSharedOfNamespace how many those of one namespace may have:
-	// so one namespace takes nothing from the others.
+	// MaxShared is how many shared endpoints all channels of a mux may have, and MaxSharedOfNamespace how many those of
+	// one namespace may have: so one namespace takes nothing from the others.
 	MaxShared            = 1 << 14
 	MaxSharedOfNamespace = MaxShared / 4
 )
@@ -33,11 +33,13 @@ type Excess struct {
 // Message tells the channel's owner.
 func (e *Excess) Message(namespace string) string {
 	if e.Used == MaxEndpoints {
-		return fmt.Sprintf("%d of %d %s endpoints are used: a port on gateways may have %d: use fewer and larger pods, or a second channel",
+		return fmt.Sprintf("%d of %d %s endpoints are used: a port on gateways may have %d: use fewer and larger pods, or "+
+			"a second channel",
 			e.Used, e.Has, e.Family, MaxEndpoints)
 	}
-	return fmt.Sprintf("%d of %d %s endpoints are used for each of %d ports: beyond %d endpoints for each port, the channels of namespace %s may "+
-		"have %d together on the mux, and all channels %d: use fewer ports or pods, or another mux", e.Used, e.Has, e.Family, e.Ports, FreeEndpoints,
+	return fmt.Sprintf("%d of %d %s endpoints are used for each of %d ports: beyond %d endpoints for each port, the "+
+		"channels of namespace %s may have %d together on the mux, and all channels %d: use fewer ports or pods, or "+
+		"another mux", e.Used, e.Has, e.Family, e.Ports, FreeEndpoints,
 		namespace, MaxSharedOfNamespace, MaxShared)
 }
 
@@ -97,8 +99,8 @@ type candidate struct {
 	isCarried bool
 }
 
-// cut leaves so many endpoints of a family: ready ones before others, and those that the mux has already before new ones. Slices that lose all
-// their endpoints go.
+// cut leaves so many endpoints of a family: ready ones before others, and those that the mux has already before new
+// ones. Slices that lose all their endpoints go.
 func (v *View) cut(wanted map[string]*discoveryv1.EndpointSlice, family discoveryv1.AddressType, most int) {
 	carried := map[string]bool{}
 	for _, slice := range v.Carried {
@@ -115,7 +117,8 @@ func (v *View) cut(wanted map[string]*discoveryv1.EndpointSlice, family discover
 		}
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), compareBools(b.isCarried, a.isCarried), cmp.Compare(a.address, b.address), cmp.Compare(a.slice, b.slice))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), compareBools(b.isCarried, a.isCarried), cmp.Compare(a.address, b.address),
+			cmp.Compare(a.slice, b.slice))
 	})
 	kept := map[candidate]bool{}
 	for _, c := range all[:min(len(all), most)] {

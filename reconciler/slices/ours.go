@@ -34,8 +34,8 @@ func IsOurSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) bool {
 	return slice.Annotations[keys.Managed] == "true"
 }
 
-// OwnersOfSlice returns the UIDs of the Services that own a slice. A slice is ours only if its mux is among them. An owner
-// must be in the slice's namespace, so a tenant without rights there can't forge such a slice.
+// OwnersOfSlice returns the UIDs of the Services that own a slice. A slice is ours only if its mux is among them. An
+// owner must be in the slice's namespace, so a tenant without rights there can't forge such a slice.
 func OwnersOfSlice(slice *discoveryv1.EndpointSlice) []types.UID {
 	var owners []types.UID
 	for i := range slice.OwnerReferences {
@@ -61,8 +61,8 @@ const slash = "_"
 // LabelOf returns a channel's name as a label's value.
 func LabelOf(channel string) string { return strings.ReplaceAll(channel, "/", slash) }
 
-// MuxOfSlice returns the mux that a slice of ours belongs to. Data planes read the label. If another writer removed the label, the annotation
-// still names the mux.
+// MuxOfSlice returns the mux that a slice of ours belongs to. Data planes read the label. If another writer removed the
+// label, the annotation still names the mux.
 func MuxOfSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) types.NamespacedName {
 	if name := slice.Labels[discoveryv1.LabelServiceName]; name != "" {
 		return types.NamespacedName{Namespace: slice.Namespace, Name: name}
@@ -71,8 +71,9 @@ func MuxOfSlice(keys validation.Keys, slice *discoveryv1.EndpointSlice) types.Na
 	return types.NamespacedName{Namespace: slice.Namespace, Name: name}
 }
 
-// HasOwnName is true for a slice of ours whose name fits its labels. A slice with another name was copied, or another writer changed its labels:
-// it may be another channel's. If the label has only a part of the source's name, the name can't be checked, and counts as fitting.
+// HasOwnName is true for a slice of ours whose name fits its labels. A slice with another name was copied, or another
+// writer changed its labels: it may be another channel's. If the label has only a part of the source's name, the name
+// can't be checked, and counts as fitting.
 func HasOwnName(keys validation.Keys, slice *discoveryv1.EndpointSlice) bool {
 	channel, told := ChannelOfSlice(keys, slice)
 	source := slice.Labels[keys.Source]
@@ -80,8 +81,8 @@ func HasOwnName(keys validation.Keys, slice *discoveryv1.EndpointSlice) bool {
 		slice.Name == SliceName(MuxOfSlice(keys, slice), channel, source, slice.AddressType))
 }
 
-// RecordsOf returns which channel our slices carry under each port name of a mux. After the loss of a ledger, they tell whose a port is. A name
-// under which they carry two channels is left out.
+// RecordsOf returns which channel our slices carry under each port name of a mux. After the loss of a ledger, they tell
+// whose a port is. A name under which they carry two channels is left out.
 func RecordsOf(keys validation.Keys, list []*discoveryv1.EndpointSlice) map[string]types.NamespacedName {
 	records := map[string]types.NamespacedName{}
 	for _, slice := range list {
@@ -100,8 +101,9 @@ func RecordsOf(keys validation.Keys, list []*discoveryv1.EndpointSlice) map[stri
 	return records
 }
 
-// SliceName returns the name of the slice that carries a source on a mux. Equal channel names in two namespaces get different
-// names, and so does a source that was recreated with another address type, because a slice can't change its type.
+// SliceName returns the name of the slice that carries a source on a mux. Equal channel names in two namespaces get
+// different names, and so does a source that was recreated with another address type, because a slice can't change its
+// type.
 func SliceName(mux, channel types.NamespacedName, source string, addresses discoveryv1.AddressType) string {
 	id := strings.Join([]string{mux.String(), channel.String(), source, string(addresses)}, "|")
 	room := min(len(mux.Name), maxSliceName-1-sliceNameDigits)

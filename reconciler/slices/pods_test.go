@@ -14,7 +14,8 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// TestPodsThatMoveAreNeverMissing moves pods from one source to another, and checks after every write that the mux has all pods.
+// TestPodsThatMoveAreNeverMissing moves pods from one source to another, and checks after every write that the mux has
+// all pods.
 func TestPodsThatMoveAreNeverMissing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := rapid.Permutation([]string{"web-a", "web-b", "web-c"}).Draw(rt, "sources")
@@ -50,10 +51,12 @@ func podView(t testing.TB, pods map[string][]int, st *stage) muxslices.View {
 		Claims: []plan.Claim{{Owner: plan.PortID{Name: "http", Protocol: "TCP"}, MuxName: "1f0c5fd25a8f8ad2a2cb"}}}
 	name, port := "http", int32(80)
 	for source, list := range pods {
-		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: source}, AddressType: "IPv4",
-			Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port}}}
+		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: source},
+			AddressType: "IPv4",
+			Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}}}
 		for _, pod := range list {
-			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.0.%d.%d", pod/250, pod%250)}})
+			slice.Endpoints = append(slice.Endpoints,
+				discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.0.%d.%d", pod/250, pod%250)}})
 		}
 		v.Sources = append(v.Sources, slice)
 	}

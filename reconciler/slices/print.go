@@ -40,8 +40,8 @@ func textTaken(slice types.NamespacedName, source string) string {
 
 // DriftMessage tells the mux's owner that a step undoes the change of another writer.
 func (s *Step) DriftMessage() string {
-	return fmt.Sprintf("another writer changed EndpointSlice %s, and the change was undone (%s: %s): only svc-lb-mux writes"+
-		" slices of a mux, so stop the other writer", keyOf(s.Slice), s.Op, strings.Join(s.Why, "; "))
+	return fmt.Sprintf("another writer changed EndpointSlice %s, and the change was undone (%s: %s): only svc-lb-mux "+
+		"writes slices of a mux, so stop the other writer", keyOf(s.Slice), s.Op, strings.Join(s.Why, "; "))
 }
 
 // RefusedMessage tells the mux's owner that the API server refuses a slice.

@@ -31,8 +31,10 @@ func drawEndpoint(t *rapid.T, addresses discoveryv1.AddressType) discoveryv1.End
 	if addresses == discoveryv1.AddressTypeIPv6 {
 		address = fmt.Sprintf("2001:db8::%d", n)
 	}
-	e := discoveryv1.Endpoint{Addresses: []string{address}, NodeName: maybe(t, "node", "node-1"), Zone: maybe(t, "zone", "a"),
-		Conditions: discoveryv1.EndpointConditions{Ready: maybe(t, "ready", true, false), Serving: maybe(t, "serving", true, false),
+	e := discoveryv1.Endpoint{Addresses: []string{address}, NodeName: maybe(t, "node", "node-1"),
+		Zone: maybe(t, "zone", "a"),
+		Conditions: discoveryv1.EndpointConditions{Ready: maybe(t, "ready", true, false),
+			Serving:     maybe(t, "serving", true, false),
 			Terminating: maybe(t, "terminating", true, false)},
 		TargetRef: maybe(t, "target", corev1.ObjectReference{Kind: "Pod", Name: "web-0"})}
 	if rapid.Bool().Draw(t, "topology") {

@@ -19,14 +19,14 @@ import (
 //	claim web  │ source http    the claim changed first: our slice tells which backend port the claim had
 //	claim web  │ source web     after the rename
 //
-// Decide judges each source slice separately. Kubernetes writes a channel's slices one after another, and a channel has a slice for each address
-// family and for each hundred pods.
+// Decide judges each source slice separately. Kubernetes writes a channel's slices one after another, and a channel has
+// a slice for each address family and for each hundred pods.
 
 // muxNames are the names on the mux of each source port.
 type muxNames map[portKey][]string
 
-// muxNames returns the mux names of the ports of one source slice: those of its claims, and those of claims whose port was
-// renamed.
+// muxNames returns the mux names of the ports of one source slice: those of its claims, and those of claims whose port
+// was renamed.
 func (v *View) muxNames(source *discoveryv1.EndpointSlice) muxNames {
 	names, claims := muxNames{}, map[string]int{}
 	for _, claim := range v.Claims {
@@ -80,8 +80,8 @@ func (v *View) renamedPorts(claim *plan.Claim, numbers, carried map[portKey]int3
 	return keys
 }
 
-// nameInSpec returns the name that the channel's Service now gives to the port with the claim's number. It is empty if the Service still has a
-// port with the claim's name, or has no port with that number.
+// nameInSpec returns the name that the channel's Service now gives to the port with the claim's number. It is empty if
+// the Service still has a port with the claim's name, or has no port with that number.
 func (v *View) nameInSpec(claim *plan.Claim) string {
 	name := ""
 	for i := range v.Ports {

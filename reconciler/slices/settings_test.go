@@ -21,8 +21,10 @@ func TestSlicesOfAMuxOnGatewaysBringTheChannelsSettings(t *testing.T) {
 		Number   int32           `json:"number"`
 	}{Port: "http", MuxName: "app-web-http", Number: 80})
 	name, number := "http", int32(8080)
-	s.Sources = []discoveryv1.EndpointSlice{{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}, AddressType: discoveryv1.AddressTypeIPv4,
-		Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &number}}, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}}}}
+	s.Sources = []discoveryv1.EndpointSlice{{ObjectMeta: metav1.ObjectMeta{Name: "web-1"},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &number}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}}}}
 	with := func(change func(*corev1.Service)) *corev1.Service {
 		svc := &corev1.Service{}
 		change(svc)

@@ -13,7 +13,8 @@ import (
 )
 
 // slice returns the slice that carries a source on the mux. It shares endpoints with the source.
-func (v *View) slice(name string, source *discoveryv1.EndpointSlice, ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
+func (v *View) slice(name string, source *discoveryv1.EndpointSlice,
+	ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: v.Mux.Key.Namespace,
@@ -36,8 +37,8 @@ func (v *View) slice(name string, source *discoveryv1.EndpointSlice, ports []dis
 	}
 }
 
-// MaxSourceRanges is how many bytes of source ranges a slice can bring. If there are more, the slice brings none, and gateways don't open the
-// channel.
+// MaxSourceRanges is how many bytes of source ranges a slice can bring. If there are more, the slice brings none, and
+// gateways don't open the channel.
 const MaxSourceRanges = 16 << 10
 
 // annotations returns the annotations of a carried slice.
@@ -77,15 +78,15 @@ type portKey struct {
 	protocol corev1.Protocol
 }
 
-// keyOfPort returns the key of a slice's port; false if no claim can be for the port. A port without a name can't be told from others. A port
-// without a number stands for all ports of an endpoint.
+// keyOfPort returns the key of a slice's port; false if no claim can be for the port. A port without a name can't be
+// told from others. A port without a number stands for all ports of an endpoint.
 func keyOfPort(port discoveryv1.EndpointPort) (portKey, bool) {
 	key := portKey{ptr.Deref(port.Name, ""), ptr.Deref(port.Protocol, corev1.ProtocolTCP)}
 	return key, key.name != "" && port.Port != nil
 }
 
-// carriedPorts returns the claimed ports of a source slice under their names on the mux. It uses each name once: the API server refuses a slice
-// with a name twice.
+// carriedPorts returns the claimed ports of a source slice under their names on the mux. It uses each name once: the
+// API server refuses a slice with a name twice.
 func carriedPorts(ports []discoveryv1.EndpointPort, names muxNames) []discoveryv1.EndpointPort {
 	var carried []discoveryv1.EndpointPort
 	used := map[string]bool{}

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Subsets returns our slices of a mux as the subsets of an Endpoints object. The subsets have no ports without a name, one address for each
-// endpoint, and no condition beside readiness.
+// Subsets returns our slices of a mux as the subsets of an Endpoints object. The subsets have no ports without a name,
+// one address for each endpoint, and no condition beside readiness.
 //
 //nolint:staticcheck // deprecated, and written on request
 func Subsets(list []*discoveryv1.EndpointSlice) []corev1.EndpointSubset {

@@ -13,7 +13,8 @@ import (
 
 //nolint:staticcheck // deprecated, and asked for by who still reads it
 func TestSubsets(t *testing.T) {
-	slice := func(name string, ports []discoveryv1.EndpointPort, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
+	slice := func(name string, ports []discoveryv1.EndpointPort,
+		endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
 		return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Ports: ports, Endpoints: endpoints}
 	}
 	http := discoveryv1.EndpointPort{Name: new("aaaa"), Port: new(int32(8080)), Protocol: new(corev1.ProtocolTCP)}
@@ -24,11 +25,13 @@ func TestSubsets(t *testing.T) {
 	}
 	got := muxslices.Subsets([]*discoveryv1.EndpointSlice{
 		slice("z", []discoveryv1.EndpointPort{http}, endpoint("10.0.0.3", new(true))),
-		slice("a", []discoveryv1.EndpointPort{dns, http, anyPort}, endpoint("10.0.0.1", nil), endpoint("10.0.0.2", new(false))),
+		slice("a", []discoveryv1.EndpointPort{dns, http, anyPort}, endpoint("10.0.0.1", nil),
+			endpoint("10.0.0.2", new(false))),
 		slice("empty", []discoveryv1.EndpointPort{http}),
 		slice("portless", []discoveryv1.EndpointPort{anyPort}, endpoint("10.0.0.4", nil)),
 	})
-	one, two := corev1.EndpointPort{Name: "aaaa", Port: 8080, Protocol: "TCP"}, corev1.EndpointPort{Name: "bbbb", Port: 53, Protocol: "UDP"}
+	one, two := corev1.EndpointPort{Name: "aaaa", Port: 8080, Protocol: "TCP"},
+		corev1.EndpointPort{Name: "bbbb", Port: 53, Protocol: "UDP"}
 	want := []corev1.EndpointSubset{
 		{Ports: []corev1.EndpointPort{one, two}, Addresses: []corev1.EndpointAddress{{IP: "10.0.0.1"}},
 			NotReadyAddresses: []corev1.EndpointAddress{{IP: "10.0.0.2"}}},
@@ -43,8 +46,9 @@ func TestSubsets(t *testing.T) {
 func TestRecordsOf(t *testing.T) {
 	k := keys(t)
 	slice := func(channel, by string, ports ...string) *discoveryv1.EndpointSlice {
-		s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelManagedBy: by,
-			k.ChannelNamespace: "app", k.ChannelName: channel}}}
+		s := &discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{discoveryv1.LabelManagedBy: by,
+				k.ChannelNamespace: "app", k.ChannelName: channel}}}
 		for _, port := range ports {
 			s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: &port})
 		}
@@ -52,7 +56,8 @@ func TestRecordsOf(t *testing.T) {
 	}
 	ours := muxslices.ManagedBy(k)
 	got := muxslices.RecordsOf(k, []*discoveryv1.EndpointSlice{
-		slice("web", ours, "aaaa", "bbbb"), slice("web", ours, "aaaa"), slice("api", ours, "cccc", "bbbb"), slice("web", ours, "bbbb"),
+		slice("web", ours, "aaaa", "bbbb"), slice("web", ours, "aaaa"), slice("api", ours, "cccc", "bbbb"), slice("web", ours,
+			"bbbb"),
 		slice("other", "somebody", "dddd"), slice("", ours, "eeee"),
 	})
 	names := map[string]string{}

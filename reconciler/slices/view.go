@@ -16,8 +16,8 @@ type View struct {
 	Channel types.NamespacedName
 	// Mux is the mux that the channel names.
 	Mux Mux
-	// Claims are the channel's claims in force on the mux. ClaimsKnown is false until a pass has decided about the mux for the first time: until
-	// then, slices stay as they are.
+	// Claims are the channel's claims in force on the mux. ClaimsKnown is false until a pass has decided about the mux for
+	// the first time: until then, slices stay as they are.
 	Claims      []plan.Claim
 	ClaimsKnown bool
 	// Ports are the ports of the channel's Service.
@@ -42,7 +42,8 @@ type Mux struct {
 	IsMux bool
 	// Deleting is true while the mux is being deleted: no slice is created any more.
 	Deleting bool
-	// OnGateways is true for a mux on gateways. Their agents read no channels, so the mux's slices bring the channel's settings.
+	// OnGateways is true for a mux on gateways. Their agents read no channels, so the mux's slices bring the channel's
+	// settings.
 	OnGateways bool
 	// Families are the families of the mux's addresses. Empty means that they aren't known: then every family is carried.
 	Families []corev1.IPFamily
@@ -71,7 +72,8 @@ type Decision struct {
 	Taken map[types.NamespacedName]string
 	// Carried counts the endpoints that the mux has for the channel after the steps, ready or not.
 	Carried int
-	// Shared counts the shared endpoints among them, once for each port. Excess is nil if no limit cut the channel's endpoints.
+	// Shared counts the shared endpoints among them, once for each port. Excess is nil if no limit cut the channel's
+	// endpoints.
 	Shared int
 	Excess *Excess
 }

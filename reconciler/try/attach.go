@@ -149,8 +149,8 @@ func (t *trial) awaitGone(ctx context.Context, number int32) error {
 		}), nil
 	})
 	if err == nil && !done {
-		err = fmt.Errorf("the channel is gone, but its port %d/TCP is still on mux %s after %s: is the mux frozen? Look at its "+
-			"Events", number, t.Mux, t.Patience)
+		err = fmt.Errorf("the channel is gone, but its port %d/TCP is still on mux %s after %s: is the mux frozen? Look at "+
+			"its Events", number, t.Mux, t.Patience)
 	}
 	return err
 }

@@ -19,7 +19,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Options are the inputs of a trial. A trial needs only the rights to read the mux, and to create, read and delete Services in Namespace.
+// Options are the inputs of a trial. A trial needs only the rights to read the mux, and to create, read and delete
+// Services in Namespace.
 type Options struct {
 	Language  validation.Language
 	Client    client.Client

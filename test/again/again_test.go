@@ -29,21 +29,30 @@ func TestRetries(t *testing.T) {
 		want     int
 		retried  []string
 	}{
-		"every test passes":                     {outcomes: []outcome{pass}, strains: []strain{during}},
-		"the machine never stood still":         {outcomes: []outcome{first(failed("a", "TestA"))}, want: 1},
-		"the machine stood still before":        {outcomes: []outcome{first(failed("a", "TestA"))}, strains: []strain{before}, want: 1},
-		"the machine stood still, retry passes": {outcomes: []outcome{first(failed("a", "TestA")), pass}, strains: []strain{during}, retried: []string{"TestA a"}},
-		"the host took the machine away":        {outcomes: []outcome{first(failed("a", "TestA")), pass}, strains: []strain{{from: at(5), to: at(11), taken: taken}}, retried: []string{"TestA a"}},
-		"the retry fails":                       {outcomes: []outcome{first(failed("a", "TestA")), fail}, strains: []strain{during}, want: 1, retried: []string{"TestA a"}},
-		"one retry of two fails": {outcomes: []outcome{first(failed("a", "TestA", "TestB")), fail, pass}, strains: []strain{during}, want: 1,
+		"every test passes":             {outcomes: []outcome{pass}, strains: []strain{during}},
+		"the machine never stood still": {outcomes: []outcome{first(failed("a", "TestA"))}, want: 1},
+		"the machine stood still before": {outcomes: []outcome{first(failed("a", "TestA"))}, strains: []strain{before},
+			want: 1},
+		"the machine stood still, retry passes": {outcomes: []outcome{first(failed("a", "TestA")), pass},
+			strains: []strain{during}, retried: []string{"TestA a"}},
+		"the host took the machine away": {outcomes: []outcome{first(failed("a", "TestA")), pass},
+			strains: []strain{{from: at(5), to: at(11), taken: taken}}, retried: []string{"TestA a"}},
+		"the retry fails": {outcomes: []outcome{first(failed("a", "TestA")), fail},
+			strains: []strain{during}, want: 1, retried: []string{"TestA a"}},
+		"one retry of two fails": {outcomes: []outcome{first(failed("a", "TestA", "TestB")), fail, pass},
+			strains: []strain{during}, want: 1,
 			retried: []string{"TestA a", "TestB a"}},
-		"tests of two packages": {outcomes: []outcome{first(failed("a", "TestA"), failed("b", "TestB")), pass, pass}, strains: []strain{during},
+		"tests of two packages": {outcomes: []outcome{first(failed("a", "TestA"), failed("b", "TestB")), pass, pass},
+			strains: []strain{during},
 			retried: []string{"TestA a", "TestB b"}},
-		"only one of two packages is excused": {outcomes: []outcome{first(failed("a", "TestA"), later)}, strains: []strain{during}, want: 1},
-		"a package doesn't compile":           {outcomes: []outcome{{code: 2}}, strains: []strain{during}, want: 2},
-		"a package fails without a test":      {outcomes: []outcome{first(failed("a"))}, strains: []strain{during}, want: 1},
-		"a person interrupts it":              {outcomes: []outcome{{code: 1, failed: []failure{failed("a", "TestA")}}}, strains: []strain{during}, want: 1},
-		"too many tests fail":                 {outcomes: []outcome{first(failed("a", "TestA", "TestB", "TestC", "TestD"))}, strains: []strain{during}, want: 1},
+		"only one of two packages is excused": {outcomes: []outcome{first(failed("a", "TestA"), later)},
+			strains: []strain{during}, want: 1},
+		"a package doesn't compile":      {outcomes: []outcome{{code: 2}}, strains: []strain{during}, want: 2},
+		"a package fails without a test": {outcomes: []outcome{first(failed("a"))}, strains: []strain{during}, want: 1},
+		"a person interrupts it": {outcomes: []outcome{{code: 1, failed: []failure{failed("a", "TestA")}}},
+			strains: []strain{during}, want: 1},
+		"too many tests fail": {outcomes: []outcome{first(failed("a", "TestA", "TestB", "TestC", "TestD"))},
+			strains: []strain{during}, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var runs [][]string
@@ -84,7 +93,8 @@ func TestShortStandstillsExcuseNothing(t *testing.T) {
 }
 
 func TestFailedPackagesAreRead(t *testing.T) {
-	const ran = "ok  \texample.com/a\t0.1s\n--- FAIL: TestB (0.00s)\nFAIL\nFAIL\texample.com/b\t0.2s\nFAIL\texample.com/c\t61.500s\nFAIL\n"
+	const ran = "ok  \texample.com/a\t0.1s\n--- FAIL: TestB " +
+		"(0.00s)\nFAIL\nFAIL\texample.com/b\t0.2s\nFAIL\texample.com/c\t61.500s\nFAIL\n"
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	b := failure{name: "example.com/b", began: now.Add(-200 * time.Millisecond), ended: now, tests: []string{"TestB"}}
 	c := failure{name: "example.com/c", began: now.Add(-61500 * time.Millisecond), ended: now}
@@ -93,10 +103,13 @@ func TestFailedPackagesAreRead(t *testing.T) {
 		built  bool
 	}{
 		ran: {failed: []failure{b, c}, built: true},
-		ran + "FAIL\texample.com/d [build failed]\n": {failed: []failure{b, c, {name: "example.com/d [build failed]", began: now, ended: now}}},
-		"ok  \texample.com/a\t0.1s\nno end of line":  {built: true},
+		ran +
+			"FAIL\texample.com/d [build failed]\n": {failed: []failure{b, c,
+			{name: "example.com/d [build failed]", began: now, ended: now}}},
+		"ok  \texample.com/a\t0.1s\nno end of line": {built: true},
 		"--- FAIL: TestD (0.1s)\n    --- FAIL: TestD/e (0.1s)\n--- FAIL: TestF (0s)\nFAIL\texample.com/d\t0.2s\n": {
-			failed: []failure{{name: "example.com/d", began: b.began, ended: now, tests: []string{"TestD", "TestF"}}}, built: true,
+			failed: []failure{{name: "example.com/d", began: b.began, ended: now, tests: []string{"TestD", "TestF"}}},
+			built:  true,
 		},
 		"--- FAIL: TestD (0.1s)\npanic: test timed out\nFAIL\texample.com/d\t0.2s\n": {
 			failed: []failure{{name: "example.com/d", began: b.began, ended: now}}, built: true,
@@ -139,7 +152,8 @@ FAIL	example.com/d	0.3s
 	}
 	var out strings.Builder
 	test := func(io.Writer, []string) outcome { return outcome{code: 1, complete: true, gist: got} }
-	if run(&out, nil, []string{"./..."}, test, func() strains { return strains{} }, ""); !strings.HasSuffix(out.String(), "what failed:\n"+want) {
+	if run(&out, nil, []string{"./..."}, test, func() strains { return strains{} }, ""); !strings.HasSuffix(out.String(),
+		"what failed:\n"+want) {
 		t.Errorf("the output doesn't end with the summary:\n%s", out.String())
 	}
 }

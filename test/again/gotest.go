@@ -50,7 +50,8 @@ func goTest(out io.Writer, args []string) outcome {
 	case err == nil:
 		return outcome{complete: true}
 	case errors.As(err, &exit):
-		return outcome{code: max(exit.ExitCode(), 1), complete: report.built && exit.ExitCode() == someFailed && !interrupted.Load(),
+		return outcome{code: max(exit.ExitCode(), 1), complete: report.built && exit.ExitCode() == someFailed &&
+			!interrupted.Load(),
 			failed: report.failed, gist: report.gist}
 	default:
 		fmt.Fprintln(out, "again:", err)

@@ -57,8 +57,8 @@ func (h *history) write() error {
 	return os.WriteFile(h.file, []byte(strings.Join(h.lines, "\n")+"\n"), 0o644) //nolint:gosec // it has no secrets
 }
 
-// judge adds a run to the history in a file, if there is one. It returns false if one of the run's retried tests has a defect. A history that can't be
-// read or written doesn't fail the run.
+// judge adds a run to the history in a file, if there is one. It returns false if one of the run's retried tests has a
+// defect. A history that can't be read or written doesn't fail the run.
 func judge(out io.Writer, file string, at time.Time, retries []retry) bool {
 	if file == "" {
 		return true
@@ -75,8 +75,8 @@ func judge(out io.Writer, file string, at time.Time, retries []retry) bool {
 	passes := true
 	for _, r := range retries {
 		if runs := h.count(r); runs >= defective {
-			fmt.Fprintf(out, "again: %s of %s was retried in %d of the last %d runs: that is a defect of the test or of the product, "+
-				"so this run fails\n", r.test, r.pkg, runs, len(h.lines))
+			fmt.Fprintf(out, "again: %s of %s was retried in %d of the last %d runs: that is a defect of the test or of the "+
+				"product, so this run fails\n", r.test, r.pkg, runs, len(h.lines))
 			passes = false
 		}
 	}

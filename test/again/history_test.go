@@ -17,10 +17,11 @@ func TestTwoRetriesInTenRunsAreADefect(t *testing.T) {
 		runs [][]retry
 		want bool // the last run passes
 	}{
-		"the first retry":                    {[][]retry{{a}}, true},
-		"a second retry":                     {[][]retry{{a}, {a}}, false},
-		"a second retry after other runs":    {[][]retry{{a}, none, none, none, none, none, none, none, none, {a}}, false},
-		"the first retry is forgotten":       {[][]retry{{a}, none, none, none, none, none, none, none, none, none, {a}}, true},
+		"the first retry":                 {[][]retry{{a}}, true},
+		"a second retry":                  {[][]retry{{a}, {a}}, false},
+		"a second retry after other runs": {[][]retry{{a}, none, none, none, none, none, none, none, none, {a}}, false},
+		"the first retry is forgotten": {[][]retry{{a}, none, none, none, none, none, none, none, none, none, {a}},
+			true},
 		"a test of that name of another one": {[][]retry{{a}, {b}}, true},
 		"one of two tests":                   {[][]retry{{b}, {a, b}}, false},
 		"a run without retries after two":    {[][]retry{{a}, {a}, none}, true},
@@ -42,7 +43,8 @@ func TestTwoRetriesInTenRunsAreADefect(t *testing.T) {
 // TestUnusableHistoryFailsNoRun uses a folder as the file, and no file.
 func TestUnusableHistoryFailsNoRun(t *testing.T) {
 	var out strings.Builder
-	if !judge(&out, t.TempDir(), time.Now(), []retry{{pkg: "a", test: "TestA"}}) || !strings.Contains(out.String(), "aren't counted") {
+	if !judge(&out, t.TempDir(), time.Now(), []retry{{pkg: "a", test: "TestA"}}) ||
+		!strings.Contains(out.String(), "aren't counted") {
 		t.Errorf("the run fails, or nothing is reported:\n%s", out.String())
 	}
 	if !judge(&out, "", time.Now(), nil) {

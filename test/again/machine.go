@@ -47,7 +47,8 @@ func (s *strains) during(from, to time.Time) bool {
 }
 
 func (s strains) String() string {
-	return fmt.Sprintf("the machine stood still for %s at the longest, and its host took %d %% of its time in the worst %s",
+	return fmt.Sprintf(
+		"the machine stood still for %s at the longest, and its host took %d %% of its time in the worst %s",
 		s.worst.still.Round(10*time.Millisecond), s.worst.taken, window)
 }
 

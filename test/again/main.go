@@ -10,8 +10,8 @@
 // tests once, each alone. It retries only a few tests, and no package that didn't compile, panicked or timed out. At
 // the end it lists every retry, and repeats the failures in short, because the logs of clusters are long.
 //
-// AGAIN_HISTORY names a file in which again keeps the retries of the last ten runs. A run fails if it retries a test for the
-// second time in ten runs, even if the retry passes.
+// AGAIN_HISTORY names a file in which again keeps the retries of the last ten runs. A run fails if it retries a test
+// for the second time in ten runs, even if the retry passes.
 package main
 
 import (

@@ -77,14 +77,16 @@ func (c Chromium) Open(t *testing.T, url string) *Tab {
 			if err != nil {
 				return
 			}
-			if message.Type != chromedp.ConsoleLog && message.Type != chromedp.ConsoleDebug && message.Type != chromedp.ConsoleInfo {
+			if message.Type != chromedp.ConsoleLog && message.Type != chromedp.ConsoleDebug &&
+				message.Type != chromedp.ConsoleInfo {
 				b.mu.Lock()
 				b.faults = append(b.faults, message.String()+" "+message.URL)
 				b.mu.Unlock()
 			}
 		}
 	}()
-	b.Do(Call(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watching}), chromedp.EmulateViewport(1440, 900))
+	b.Do(Call(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watching}),
+		chromedp.EmulateViewport(1440, 900))
 	b.Do(chromedp.Navigate(url))
 	t.Cleanup(func() {
 		b.Check()
@@ -145,7 +147,8 @@ func Evaluate[T any](b *Tab, script string) T {
 	return result
 }
 
-// Until waits until a script returns true. An error isn't final: a script that runs while the tab goes to another page fails.
+// Until waits until a script returns true. An error isn't final: a script that runs while the tab goes to another page
+// fails.
 func (b *Tab) Until(what, script string) {
 	b.T.Helper()
 	for deadline := time.Now().Add(Patience); ; time.Sleep(50 * time.Millisecond) {

@@ -38,14 +38,17 @@ func TestModesOfCertificates(t *testing.T) {
 			ofOthers: []string{"Certificate svc-mux-webhook"}, told: "--certificates=svc-mux-webhook",
 		},
 		"self-managed by the reconciler": {
-			flags: []string{"--set=certs.mode=selfManaged"}, secret: "svc-mux-webhook-tls", told: "--self-managed-secret=svc-mux-webhook-tls",
+			flags: []string{"--set=certs.mode=selfManaged"}, secret: "svc-mux-webhook-tls",
+			told: "--self-managed-secret=svc-mux-webhook-tls",
 		},
 		"provided, with the CA as a value": {
-			flags:  []string{"--set=certs.mode=provided,certs.provided.secretName=ours", "--set-string=certs.provided.caBundle=" + pem},
+			flags: []string{"--set=certs.mode=provided,certs.provided.secretName=ours",
+				"--set-string=certs.provided.caBundle=" + pem},
 			secret: "ours", ca: pem,
 		},
 		"provided, with the CA in a Secret": {
-			flags:  []string{"--set=certs.mode=provided,certs.provided.secretName=ours,certs.provided.injectCAFromSecret=infra/ours"},
+			flags: []string{
+				"--set=certs.mode=provided,certs.provided.secretName=ours,certs.provided.injectCAFromSecret=infra/ours"},
 			secret: "ours", injected: map[string]string{"cert-manager.io/inject-ca-from-secret": "infra/ours"},
 		},
 	} {
@@ -65,7 +68,8 @@ func TestModesOfCertificates(t *testing.T) {
 				t.Errorf("objects for cert-manager: %v, want %v", others, tc.ofOthers)
 			}
 			told := args(t, objects, "svc-mux")
-			if tc.told != "" && !slices.Contains(told, tc.told) || !slices.Contains(told, "--webhook-configuration=svc-mux.infra") {
+			if tc.told != "" && !slices.Contains(told, tc.told) ||
+				!slices.Contains(told, "--webhook-configuration=svc-mux.infra") {
 				t.Errorf("the reconciler lacks the argument %q: %v", tc.told, told)
 			}
 		})
@@ -78,15 +82,17 @@ func TestReconcilerReadsOnlyCertManagersOwnIssuers(t *testing.T) {
 		ref  string
 		want []string
 	}{
-		"the release's CA":          {"{}", []string{"issuers svc-mux-webhook-ca svc-mux-webhook-selfsigned"}},
-		"an Issuer":                 {`{"name":"ours"}`, []string{"issuers ours"}},
-		"a ClusterIssuer":           {`{"name":"ours","kind":"ClusterIssuer","group":"cert-manager.io"}`, []string{"clusterissuers ours"}},
+		"the release's CA": {"{}", []string{"issuers svc-mux-webhook-ca svc-mux-webhook-selfsigned"}},
+		"an Issuer":        {`{"name":"ours"}`, []string{"issuers ours"}},
+		"a ClusterIssuer": {`{"name":"ours","kind":"ClusterIssuer","group":"cert-manager.io"}`,
+			[]string{"clusterissuers ours"}},
 		"an external Issuer":        {`{"name":"ours","kind":"Issuer","group":"ejbca-issuer.keyfactor.com"}`, nil},
 		"an external ClusterIssuer": {`{"name":"ours","kind":"ClusterIssuer","group":"ejbca-issuer.keyfactor.com"}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := render(t, "--set-json=certs.certManager.issuerRef="+tc.ref)
-			rules := append(named[*rbacv1.Role](t, objects, "svc-mux-guard").Rules, named[*rbacv1.ClusterRole](t, objects, "svc-mux.infra-guard").Rules...)
+			rules := append(named[*rbacv1.Role](t, objects, "svc-mux-guard").Rules,
+				named[*rbacv1.ClusterRole](t, objects, "svc-mux.infra-guard").Rules...)
 			var got []string
 			for _, rule := range rules {
 				if strings.HasSuffix(rule.Resources[0], "issuers") {
@@ -123,7 +129,8 @@ func trusts(t *testing.T, objects []runtime.Object, ca string, injected map[stri
 func TestCAOutlivesItsCertificates(t *testing.T) {
 	objects := render(t)
 	get := func(name string, path ...string) string {
-		value, _, err := unstructured.NestedString(foreign(t, objects, "Certificate", name), append([]string{"spec"}, path...)...)
+		value, _, err := unstructured.NestedString(foreign(t, objects, "Certificate", name),
+			append([]string{"spec"}, path...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,11 +139,14 @@ func TestCAOutlivesItsCertificates(t *testing.T) {
 	if policy := get("svc-mux-webhook-ca", "privateKey", "rotationPolicy"); policy != "Never" {
 		t.Errorf("the CA's key is rotated: %q, want Never", policy)
 	}
-	if ca, leaf := get("svc-mux-webhook-ca", "duration"), get("svc-mux-webhook", "duration"); ca != "87600h" || leaf != "2160h" {
+	if ca, leaf := get("svc-mux-webhook-ca", "duration"), get("svc-mux-webhook", "duration"); ca != "87600h" ||
+		leaf != "2160h" {
 		t.Errorf("the CA lasts %s, the certificate %s", ca, leaf)
 	}
 	for name, want := range map[string]any{"svc-mux-webhook-ca": []any{"cert sign", "server auth"}, "svc-mux-webhook": []any{"digital signature", "server auth"}} {
-		if usages, _, _ := unstructured.NestedFieldNoCopy(foreign(t, objects, "Certificate", name), "spec", "usages"); !reflect.DeepEqual(usages, want) {
+		if usages, _,
+			_ := unstructured.NestedFieldNoCopy(foreign(t, objects, "Certificate", name), "spec",
+			"usages"); !reflect.DeepEqual(usages, want) {
 			t.Errorf("%s has the usages %v, want %v", name, usages, want)
 		}
 	}
@@ -148,7 +158,8 @@ func TestCAOutlivesItsCertificates(t *testing.T) {
 		}
 		return names
 	}
-	if names := permitted(); !slices.Equal(names, []string{"svc-mux-webhook.infra.svc", "svc-mux-webhook.infra.svc.cluster.local"}) {
+	if names := permitted(); !slices.Equal(names,
+		[]string{"svc-mux-webhook.infra.svc", "svc-mux-webhook.infra.svc.cluster.local"}) {
 		t.Errorf("the CA may sign for %q", names)
 	}
 	if names := permitted("--set=certs.certManager.nameConstraints=false"); names != nil {

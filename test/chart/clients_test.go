@@ -21,7 +21,8 @@ func TestWebhookRequiresClientCertificatesIfACAIsSet(t *testing.T) {
 		"by default": {},
 		"after an upgrade that reuses values from before": {flags: []string{"--set-json=webhook.clientCA=null"}},
 		"a ConfigMap": {
-			flags: []string{"--set=webhook.clientCA.configMap=ours"}, args: []string{"--client-ca=/etc/svc-lb-mux/clients/ca.crt"},
+			flags: []string{"--set=webhook.clientCA.configMap=ours"},
+			args:  []string{"--client-ca=/etc/svc-lb-mux/clients/ca.crt"},
 			volume: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: "ours"}, Items: items}},
 		},
@@ -60,7 +61,8 @@ func TestPolicyLimitsReviewsToNetworksIfSet(t *testing.T) {
 	}{
 		"by default": {},
 		"from two networks": {
-			flags: []string{`--set-json=networkPolicy.reviewsFrom=[{"ipBlock":{"cidr":"10.0.0.0/28"}},{"ipBlock":{"cidr":"10.0.1.0/28"}}]`},
+			flags: []string{
+				`--set-json=networkPolicy.reviewsFrom=[{"ipBlock":{"cidr":"10.0.0.0/28"}},{"ipBlock":{"cidr":"10.0.1.0/28"}}]`},
 			want: []networkingv1.NetworkPolicyPeer{
 				{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/28"}}, {IPBlock: &networkingv1.IPBlock{CIDR: "10.0.1.0/28"}},
 			},

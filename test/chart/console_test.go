@@ -22,15 +22,18 @@ func TestConsole(t *testing.T) {
 		env     string // DEBUG_WEB_AUTH_TOKEN
 	}{
 		"by default only from within the pod": {flags: "debugWeb.enabled=true", without: []string{"--console"}},
-		"off":                                 {flags: "debugWeb.enabled=false,debugWeb.auth.token=x", args: []string{"--console=false"}},
-		"with a token":                        {flags: "debugWeb.auth.token=x", open: true, env: "x"},
-		"with a token in a Secret":            {flags: "debugWeb.auth.existingSecret=ours,debugWeb.auth.token=x", open: true, env: "from ours"},
-		"the original's switch for a token":   {flags: "debugWeb.auth.enabled=true", without: []string{"--console"}},
-		"with actions":                        {flags: "debugWeb.actions.enabled=true", args: []string{"--console-actions"}},
+		"off": {flags: "debugWeb.enabled=false,debugWeb.auth.token=x",
+			args: []string{"--console=false"}},
+		"with a token": {flags: "debugWeb.auth.token=x", open: true, env: "x"},
+		"with a token in a Secret": {flags: "debugWeb.auth.existingSecret=ours,debugWeb.auth.token=x", open: true,
+			env: "from ours"},
+		"the original's switch for a token": {flags: "debugWeb.auth.enabled=true", without: []string{"--console"}},
+		"with actions":                      {flags: "debugWeb.actions.enabled=true", args: []string{"--console-actions"}},
 		"with tokens of the cluster": {flags: "debugWeb.auth.mode=kubernetes", open: true, args: []string{
 			"--console-auth=kubernetes", "--console-address=:8080",
 		}},
-		"with tokens of the cluster, on another port": {flags: "debugWeb.auth.mode=kubernetes,env.DEBUG_WEB_PORT=9000", open: true,
+		"with tokens of the cluster, on another port": {flags: "debugWeb.auth.mode=kubernetes,env.DEBUG_WEB_PORT=9000",
+			open: true,
 			args: []string{"--console-address=:9000"}},
 		"over TLS": {flags: "debugWeb.tls.secretName=cert", args: []string{
 			"--console-cert=/etc/svc-lb-mux/console/tls.crt", "--console-key=/etc/svc-lb-mux/console/tls.key",

@@ -25,12 +25,17 @@ func TestEgress(t *testing.T) {
 	}{
 		"off": {"networkPolicy.egress.enabled=false", nil, nil},
 		"on":  {on, []string{apiServer, webhook}, []string{apiServer}},
-		"with the API server's address": {on + ",networkPolicy.egress.apiServer[0].ipBlock.cidr=10.0.0.1/32,networkPolicy.egress.apiServerPorts={8443}",
+		"with the API server's address": {on +
+			",networkPolicy.egress.apiServer[0].ipBlock.cidr=10.0.0.1/32,networkPolicy.egress.apiServerPorts={8443}",
 			[]string{"10.0.0.1/32 8443", webhook}, []string{"10.0.0.1/32 8443"}},
-		"a webhook without predictions":    {on + ",webhook.predictions.enabled=false", []string{apiServer, webhook}, []string{}},
-		"a console that tests connections": {on + ",debugWeb.actions.enabled=true", []string{apiServer, webhook, "anywhere 1-65535"}, []string{apiServer}},
-		"actions of a console that is off": {on + ",debugWeb.enabled=false,debugWeb.actions.enabled=true", []string{apiServer, webhook}, []string{apiServer}},
-		"with an additional rule":          {on + ",networkPolicy.egress.more[0].ports[0].port=53", []string{apiServer, webhook, "anywhere 53"}, []string{apiServer, "anywhere 53"}},
+		"a webhook without predictions": {on + ",webhook.predictions.enabled=false", []string{apiServer, webhook},
+			[]string{}},
+		"a console that tests connections": {on + ",debugWeb.actions.enabled=true",
+			[]string{apiServer, webhook, "anywhere 1-65535"}, []string{apiServer}},
+		"actions of a console that is off": {on + ",debugWeb.enabled=false,debugWeb.actions.enabled=true",
+			[]string{apiServer, webhook}, []string{apiServer}},
+		"with an additional rule": {on + ",networkPolicy.egress.more[0].ports[0].port=53",
+			[]string{apiServer, webhook, "anywhere 53"}, []string{apiServer, "anywhere 53"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := render(t, "--set="+tc.flags)
@@ -122,14 +127,16 @@ func reviewsOf(rule rbacv1.PolicyRule) []string {
 	return all
 }
 
-// TestPoliciesAdmitThePortsOfServices: each policy admits exactly the ports that the Services of its pods name, and the pods
-// serve them under these names. No test sends packets against the policies: the networks of the test clusters enforce none.
+// TestPoliciesAdmitThePortsOfServices: each policy admits exactly the ports that the Services of its pods name, and the
+// pods serve them under these names. No test sends packets against the policies: the networks of the test clusters
+// enforce none.
 func TestPoliciesAdmitThePortsOfServices(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"by default":               nil,
 		"a console behind a token": {"--set=debugWeb.auth.mode=kubernetes"},
 		"no console":               {"--set=debugWeb.enabled=false"},
-		"limits in both ways":      {"--set=networkPolicy.egress.enabled=true,networkPolicy.reviewsFrom[0].ipBlock.cidr=10.0.0.1/32"},
+		"limits in both ways": {
+			"--set=networkPolicy.egress.enabled=true,networkPolicy.reviewsFrom[0].ipBlock.cidr=10.0.0.1/32"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := render(t, flags...)
@@ -137,7 +144,8 @@ func TestPoliciesAdmitThePortsOfServices(t *testing.T) {
 				pod := named[*appsv1.Deployment](t, objects, process).Spec.Template
 				var served, admitted []string
 				for _, service := range all[*corev1.Service](objects) {
-					if len(service.Spec.Selector) == 0 || !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels)) {
+					if len(service.Spec.Selector) == 0 ||
+						!labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels)) {
 						continue
 					}
 					for _, port := range service.Spec.Ports {
@@ -158,7 +166,9 @@ func TestPoliciesAdmitThePortsOfServices(t *testing.T) {
 					t.Errorf("%s admits (-want +got):\n%s", process, diff)
 				}
 				for _, port := range admitted {
-					if !slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == port }) {
+					if !slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool {
+						return p.Name == port
+					}) {
 						t.Errorf("%s serves no port %s", process, port)
 					}
 				}

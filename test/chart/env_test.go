@@ -40,7 +40,8 @@ func TestTheChartRefusesWhatTheReconcilerWould(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			level := "--set=logLevel=" + tc.level
 			told := args(t, render(t, level), "svc-mux")
-			if err := judges(map[string]string{tc.env: tc.value, "KUBERNETES_SERVICE_HOST": "10.96.0.1"}, told); (err == nil) != tc.good {
+			if err := judges(map[string]string{tc.env: tc.value, "KUBERNETES_SERVICE_HOST": "10.96.0.1"},
+				told); (err == nil) != tc.good {
 				t.Errorf("the reconciler returns %v", err)
 			}
 			env := "--set-string=env." + tc.env + "=" + tc.value
@@ -71,7 +72,8 @@ func judges(environment map[string]string, args []string) error {
 
 // TestNumbersOfAValuesFile checks large numbers: templates get floats, and would print them with an exponent.
 func TestNumbersOfAValuesFile(t *testing.T) {
-	objects := render(t, `--set-json=env={"A_NUMBER":1000000,"A_SWITCH":true,"A_PART":1.5}`, "--set-json=defaultLoadBalancer.maxPorts=1000000")
+	objects := render(t, `--set-json=env={"A_NUMBER":1000000,"A_SWITCH":true,"A_PART":1.5}`,
+		"--set-json=defaultLoadBalancer.maxPorts=1000000")
 	got := map[string]string{}
 	for _, variable := range named[*appsv1.Deployment](t, objects, "svc-mux").Spec.Template.Spec.Containers[0].Env {
 		got[variable.Name] = variable.Value

@@ -41,7 +41,8 @@ func TestControllerReadsThePoolsOfTheValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 2 || got[1].Name != "rack" || got[1].ReturnPath != "routed" || !slices.Equal(got[1].RouterIDs, []uint8{51, 60, 61, 62}) ||
+	if len(got) != 2 || got[1].Name != "rack" || got[1].ReturnPath != "routed" ||
+		!slices.Equal(got[1].RouterIDs, []uint8{51, 60, 61, 62}) ||
 		got[1].AdvertInterval != 200*time.Millisecond || !slices.Equal(got[0].Gateways.Names, []string{"far-1"}) ||
 		got[0].MuxesPerNamespace != 20 || got[1].MuxesPerNamespace != 256 ||
 		got[0].MaxCapacity != 4 || got[0].ProbesBackends || !got[1].ProbesBackends {
@@ -52,14 +53,15 @@ func TestControllerReadsThePoolsOfTheValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	controller := named[*appsv1.Deployment](t, objects, "svc-mux-gateways")
-	changed := named[*appsv1.Deployment](t, render(t, strings.Replace(pools, "192.0.2.1", "192.0.2.2", 1)), "svc-mux-gateways")
+	changed := named[*appsv1.Deployment](t, render(t, strings.Replace(pools, "192.0.2.1", "192.0.2.2", 1)),
+		"svc-mux-gateways")
 	if cmp.Equal(controller.Spec.Template, changed.Spec.Template) {
 		t.Error("a changed pool doesn't restart the controller")
 	}
 }
 
-// TestAgentsHaveTwoCapabilities checks the pods that work in their nodes' network: they run as root with two capabilities, a read-only root file
-// system, and one folder of the node.
+// TestAgentsHaveTwoCapabilities checks the pods that work in their nodes' network: they run as root with two
+// capabilities, a read-only root file system, and one folder of the node.
 func TestAgentsHaveTwoCapabilities(t *testing.T) {
 	sets := all[*appsv1.DaemonSet](render(t, pools))
 	if len(sets) != 1 || sets[0].Name != "svc-mux-gateway-rack" {
@@ -67,25 +69,31 @@ func TestAgentsHaveTwoCapabilities(t *testing.T) {
 	}
 	pod := sets[0].Spec.Template.Spec
 	context := pod.Containers[0].SecurityContext
-	if diff := cmp.Diff(&corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"NET_ADMIN", "NET_RAW"}},
-		context.Capabilities); diff != "" || *context.AllowPrivilegeEscalation || !*context.ReadOnlyRootFilesystem || context.Privileged != nil {
+	if diff := cmp.Diff(&corev1.Capabilities{Drop: []corev1.Capability{"ALL"},
+		Add: []corev1.Capability{"NET_ADMIN", "NET_RAW"}},
+		context.Capabilities); diff != "" || *context.AllowPrivilegeEscalation || !*context.ReadOnlyRootFilesystem ||
+		context.Privileged != nil {
 		t.Errorf("the security context is %+v\n%s", context, diff)
 	}
-	if !pod.HostNetwork || pod.HostPID || pod.HostIPC || len(pod.Volumes) != 1 || pod.Volumes[0].HostPath.Path != "/var/lib/svc-lb-mux-gateway" {
+	if !pod.HostNetwork || pod.HostPID || pod.HostIPC || len(pod.Volumes) != 1 ||
+		pod.Volumes[0].HostPath.Path != "/var/lib/svc-lb-mux-gateway" {
 		t.Errorf("the pod shares %+v with its node", pod)
 	}
 	if !pod.Containers[0].Resources.Limits.Cpu().IsZero() {
 		t.Error("the agent has a CPU limit")
 	}
-	want := []string{"agent", "--api-prefix=svc-mux.nowake.ai", "--namespace=infra", "--pool=rack", "--zone=$(ZONE)", "--probe-address=:8082",
-		"--interface=eth1", "--return-path=routed", "--backend-networks=10.0.0.0/8", "--vrrp-unicast", "--advert-interval=200ms", "--probe-backends=2s"}
+	want := []string{"agent", "--api-prefix=svc-mux.nowake.ai", "--namespace=infra", "--pool=rack", "--zone=$(ZONE)",
+		"--probe-address=:8082",
+		"--interface=eth1", "--return-path=routed", "--backend-networks=10.0.0.0/8", "--vrrp-unicast",
+		"--advert-interval=200ms", "--probe-backends=2s"}
 	if diff := cmp.Diff(want, pod.Containers[0].Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
 	if pod.NodeSelector["rack"] != "a" || len(pod.Tolerations) != 1 {
 		t.Errorf("the pods go to nodes %v, with tolerations %v", pod.NodeSelector, pod.Tolerations)
 	}
-	args := all[*appsv1.DaemonSet](render(t, pools, "--set=gateways.agent.goodbye=true"))[0].Spec.Template.Spec.Containers[0].Args
+	args := all[*appsv1.DaemonSet](render(t, pools,
+		"--set=gateways.agent.goodbye=true"))[0].Spec.Template.Spec.Containers[0].Args
 	if !slices.Contains(args, "--goodbye") {
 		t.Errorf("gateways.agent.goodbye gives %v", args)
 	}
@@ -105,7 +113,8 @@ func TestRightsOfGatewaysFollowMuxNamespaces(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	want := []string{"infra/svc-mux-gateway-far", "infra/svc-mux-gateway-rack", "infra/svc-mux-gateways", "infra/svc-mux.infra.gateway-agents", "infra/svc-mux.infra.gateways",
+	want := []string{"infra/svc-mux-gateway-far", "infra/svc-mux-gateway-rack", "infra/svc-mux-gateways",
+		"infra/svc-mux.infra.gateway-agents", "infra/svc-mux.infra.gateways",
 		"team-a/svc-mux.infra.gateway-agents", "team-a/svc-mux.infra.gateways"}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
@@ -150,7 +159,8 @@ func TestEachPoolHasAnAccount(t *testing.T) {
 		}
 	}
 	for _, binding := range all[*rbacv1.ClusterRoleBinding](objects) {
-		if binding.Name == "svc-mux.infra.gateway-agents" && (len(binding.Subjects) != 1 || binding.Subjects[0].Name != "svc-mux-gateway-rack") {
+		if binding.Name == "svc-mux.infra.gateway-agents" &&
+			(len(binding.Subjects) != 1 || binding.Subjects[0].Name != "svc-mux-gateway-rack") {
 			t.Errorf("%s has the subjects %v", binding.Name, binding.Subjects)
 		}
 	}
@@ -162,14 +172,18 @@ func TestGatewayValuesAreChecked(t *testing.T) {
 			`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"announce":"none"},{"name":"p","addresses":["198.51.100.0/24"],"announce":"none"}]`,
 			`gateways.pools has "p" twice`,
 		},
-		"no router ID": {`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"]}]`, `pool "p" has no routerIDs`},
+		"no router ID": {`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"]}]`,
+			`pool "p" has no routerIDs`},
 		"a way back without networks": {
 			`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"announce":"none","returnPath":"routed"}]`,
 			`pool "p" has returnPath: routed and no backendNetworks`,
 		},
-		"no address":             {`--set-json=gateways.pools=[{"name":"p","announce":"none"}]`, `'addresses'`},
-		"an unknown key":         {`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"vrrp":true}]`, `'vrrp'`},
-		"values of an old chart": {`--set-json=gateways={"pools":[{"name":"p","addresses":["192.0.2.0/24"],"announce":"none"}],"agent":null}`, `--reset-then-reuse-values`},
+		"no address": {`--set-json=gateways.pools=[{"name":"p","announce":"none"}]`, `'addresses'`},
+		"an unknown key": {`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"vrrp":true}]`,
+			`'vrrp'`},
+		"values of an old chart": {
+			`--set-json=gateways={"pools":[{"name":"p","addresses":["192.0.2.0/24"],"announce":"none"}],"agent":null}`,
+			`--reset-then-reuse-values`},
 	} {
 		t.Run(name, func(t *testing.T) { says(t, refused(t, test.flag), test.want) })
 	}
@@ -177,7 +191,8 @@ func TestGatewayValuesAreChecked(t *testing.T) {
 
 // TestDefaultMuxOfAPool checks that a default mux on gateways has no node ports, and nothing of GKE.
 func TestDefaultMuxOfAPool(t *testing.T) {
-	mux := named[*corev1.Service](t, render(t, pools, "--set=defaultLoadBalancer.loadBalancerClass=gateway.svc-mux.nowake.ai/rack"), "mux")
+	mux := named[*corev1.Service](t,
+		render(t, pools, "--set=defaultLoadBalancer.loadBalancerClass=gateway.svc-mux.nowake.ai/rack"), "mux")
 	if *mux.Spec.LoadBalancerClass != "gateway.svc-mux.nowake.ai/rack" || *mux.Spec.AllocateLoadBalancerNodePorts {
 		t.Errorf("the mux is %+v", mux.Spec)
 	}

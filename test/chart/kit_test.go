@@ -41,7 +41,8 @@ func helm(t *testing.T, args ...string) (string, bool) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dirs["helm3"], "helm"), args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Env = append(os.Environ(), "GOGC=off", "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), "GOGC=off", "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(),
+		"HELM_DATA_HOME="+t.TempDir())
 	if err := cmd.Run(); err != nil {
 		return stderr.String(), false
 	}

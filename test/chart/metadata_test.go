@@ -16,7 +16,8 @@ import (
 func TestIcon(t *testing.T) {
 	icon := read(t, "../../docs/icon.svg")
 	// Artifact Hub recognizes an SVG by a pattern that allows no asterisk.
-	if text := string(icon); !strings.HasPrefix(text, "<svg ") || !strings.HasSuffix(text, "</svg>\n") || strings.Contains(text, "*") {
+	if text := string(icon); !strings.HasPrefix(text, "<svg ") || !strings.HasSuffix(text, "</svg>\n") ||
+		strings.Contains(text, "*") {
 		t.Error("docs/icon.svg must be one svg element, without a comment or an asterisk: Artifact Hub refuses others")
 	}
 	path := filepath.Join(folder, "Chart.yaml")
@@ -35,13 +36,16 @@ func TestMetadata(t *testing.T) {
 	if err := yaml.Unmarshal(read(t, filepath.Join(folder, "Chart.yaml")), &chart); err != nil {
 		t.Fatal(err)
 	}
-	if chart.Description == "" || len(chart.Keywords) == 0 || len(chart.Maintainers) == 0 || chart.Maintainers[0].Name == "" {
+	if chart.Description == "" || len(chart.Keywords) == 0 || len(chart.Maintainers) == 0 ||
+		chart.Maintainers[0].Name == "" {
 		t.Errorf("Chart.yaml lacks a description, keywords or maintainers: %+v", chart)
 	}
 	if chart.Home != "" || len(chart.Sources) > 0 {
-		t.Errorf("Chart.yaml has the addresses %q and %q: make release adds them, because only the publisher knows them", chart.Home, chart.Sources)
+		t.Errorf("Chart.yaml has the addresses %q and %q: make release adds them, because only the publisher knows them",
+			chart.Home, chart.Sources)
 	}
-	if license := string(read(t, "../../LICENSE")); !strings.Contains(license, "Apache License") || !strings.Contains(license, "Version 2.0") {
+	if license := string(read(t, "../../LICENSE")); !strings.Contains(license, "Apache License") ||
+		!strings.Contains(license, "Version 2.0") {
 		t.Error("LICENSE is another license than Chart.yaml says")
 	}
 	want := map[string]string{"artifacthub.io/category": "networking", "artifacthub.io/license": "Apache-2.0"}
@@ -65,7 +69,8 @@ func TestPackageHasTheReadme(t *testing.T) {
 		t.Fatalf("helm package: %s", out)
 	}
 	out, ok := helm(t, "show", "readme", filepath.Join(dir, "svc-lb-mux-1.2.3.tgz"))
-	if want := string(read(t, filepath.Join(folder, "README.md"))); !ok || strings.TrimSpace(out) != strings.TrimSpace(want) {
+	if want := string(read(t, filepath.Join(folder, "README.md"))); !ok ||
+		strings.TrimSpace(out) != strings.TrimSpace(want) {
 		t.Errorf("helm show readme differs from the chart's README.md:\n%.300s", out)
 	}
 }

@@ -16,7 +16,8 @@ import (
 
 // monitored switches on everything for monitoring.
 var monitored = []string{
-	"--set=monitoring.serviceMonitor.enabled=true", "--set=monitoring.rules.enabled=true", "--set=monitoring.dashboard.enabled=true",
+	"--set=monitoring.serviceMonitor.enabled=true", "--set=monitoring.rules.enabled=true",
+	"--set=monitoring.dashboard.enabled=true",
 }
 
 // TestMonitoringIsOffByDefault checks that the default install needs no Prometheus operator: without it, the API server
@@ -99,8 +100,9 @@ func TestRenderedRulesDifferOnlyByRelease(t *testing.T) {
 	}
 	about := fmt.Sprintf("namespace=%q,job=%q", namespace, release)
 	for base, flags := range map[string][]string{
-		"":                                  monitored,
-		"https://example.com/operations.md": append(slices.Clone(monitored), "--set=monitoring.rules.runbookBase=https://example.com/operations.md"),
+		"": monitored,
+		"https://example.com/operations.md": append(slices.Clone(monitored),
+			"--set=monitoring.rules.runbookBase=https://example.com/operations.md"),
 	} {
 		rule := into[struct{ Spec groups }](t, foreign(t, render(t, flags...), "PrometheusRule", release))
 		want := file
@@ -109,7 +111,8 @@ func TestRenderedRulesDifferOnlyByRelease(t *testing.T) {
 			t.Fatal(err)
 		}
 		want = groups{}
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), `job=\"svc-lb-mux\"`, strings.ReplaceAll(about, `"`, `\"`))), &want); err != nil {
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), `job=\"svc-lb-mux\"`,
+			strings.ReplaceAll(about, `"`, `\"`))), &want); err != nil {
 			t.Fatal(err)
 		}
 		for i := range want.Groups {

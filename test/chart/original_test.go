@@ -25,8 +25,9 @@ func TestTheOriginalsValuesReachTheReconciler(t *testing.T) {
 		"replicas": *d.Spec.Replicas, "account": spec.ServiceAccountName, "secrets": spec.ImagePullSecrets,
 		"annotations": d.Spec.Template.Annotations, "team": d.Spec.Template.Labels["example.com/team"],
 		"group": *spec.SecurityContext.FSGroup, "user": *container.SecurityContext.RunAsUser,
-		"cpu": container.Resources.Limits.Cpu().String(), "volumes": spec.Volumes[0].Name, "mounts": container.VolumeMounts[0].MountPath,
-		"nodes": spec.NodeSelector, "tolerations": spec.Tolerations, "pool": spec.Affinity.NodeAffinity != nil,
+		"cpu": container.Resources.Limits.Cpu().String(), "volumes": spec.Volumes[0].Name,
+		"mounts": container.VolumeMounts[0].MountPath,
+		"nodes":  spec.NodeSelector, "tolerations": spec.Tolerations, "pool": spec.Affinity.NodeAffinity != nil,
 	}
 	want := map[string]any{
 		"replicas": int32(1), "account": "operator", "secrets": []corev1.LocalObjectReference{{Name: "pull"}},
@@ -104,19 +105,22 @@ func TestTheOriginalsMux(t *testing.T) {
 	want := &corev1.Service{TypeMeta: got.TypeMeta}
 	want.Name = "edge"
 	want.Labels = map[string]string{
-		"app.kubernetes.io/name": "svc-mux-mux", "app.kubernetes.io/instance": "svc-mux", "app.kubernetes.io/managed-by": "Helm",
-		"example.com/team": "network",
+		"app.kubernetes.io/name": "svc-mux-mux", "app.kubernetes.io/instance": "svc-mux",
+		"app.kubernetes.io/managed-by": "Helm",
+		"example.com/team":             "network",
 	}
 	want.Annotations = map[string]string{
-		"mux.example.com/multiplexer": "true", "mux.example.com/port-range": "30000-30009,31000", "mux.example.com/max-ports": "50",
+		"mux.example.com/multiplexer": "true", "mux.example.com/port-range": "30000-30009,31000",
+		"mux.example.com/max-ports":            "50",
 		"mux.example.com/allocation-configmap": "edge-state", "helm.sh/resource-policy": "keep",
 		"example.com/static": "yes", "cloud.google.com/l4-rbs": "enabled",
 	}
 	want.Spec = corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, LoadBalancerIP: "203.0.113.7",
 		LoadBalancerClass:             ptr.To("networking.gke.io/l4-regional-external"),
-		AllocateLoadBalancerNodePorts: ptr.To(false), ExternalTrafficPolicy: "Local", InternalTrafficPolicy: ptr.To(corev1.ServiceInternalTrafficPolicyCluster),
-		Ports: []corev1.ServicePort{{Name: "placeholder", Port: 101, Protocol: "TCP"}},
+		AllocateLoadBalancerNodePorts: ptr.To(false), ExternalTrafficPolicy: "Local",
+		InternalTrafficPolicy: ptr.To(corev1.ServiceInternalTrafficPolicyCluster),
+		Ports:                 []corev1.ServicePort{{Name: "placeholder", Port: 101, Protocol: "TCP"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -125,16 +129,19 @@ func TestTheOriginalsMux(t *testing.T) {
 
 func TestMuxAnnotationsOfAProvider(t *testing.T) {
 	ours := map[string]string{
-		"svc-mux.nowake.ai/multiplexer": "true", "svc-mux.nowake.ai/port-range": "20000-20099", "svc-mux.nowake.ai/max-ports": "100",
-		"helm.sh/resource-policy": "keep",
+		"svc-mux.nowake.ai/multiplexer": "true", "svc-mux.nowake.ai/port-range": "20000-20099",
+		"svc-mux.nowake.ai/max-ports": "100",
+		"helm.sh/resource-policy":     "keep",
 	}
-	const awsType, awsTarget = "service.beta.kubernetes.io/aws-load-balancer-type", "service.beta.kubernetes.io/aws-load-balancer-nlb-target-type"
+	const awsType, awsTarget = "service.beta.kubernetes.io/aws-load-balancer-type",
+		"service.beta.kubernetes.io/aws-load-balancer-nlb-target-type"
 	for provider, c := range map[string]struct {
 		values string
 		want   map[string]string
 	}{
-		"null":  {"", map[string]string{"cloud.google.com/l4-rbs": "enabled"}},
-		"gke":   {"annotations=null", map[string]string{"svc-mux.nowake.ai/provider": "gke", "cloud.google.com/l4-rbs": "enabled"}},
+		"null": {"", map[string]string{"cloud.google.com/l4-rbs": "enabled"}},
+		"gke": {"annotations=null",
+			map[string]string{"svc-mux.nowake.ai/provider": "gke", "cloud.google.com/l4-rbs": "enabled"}},
 		"aws":   {"", map[string]string{"svc-mux.nowake.ai/provider": "aws", awsType: "external", awsTarget: "instance"}},
 		"azure": {"", map[string]string{"svc-mux.nowake.ai/provider": "azure"}},
 		"none":  {"annotations.example=x", map[string]string{"svc-mux.nowake.ai/provider": "none", "example": "x"}},
@@ -157,17 +164,19 @@ func TestMuxAnnotationsOfAProvider(t *testing.T) {
 	}
 }
 
-// TestMuxOnGatewaysHasNothingOfAProvider gives the mux of a pool the values of each provider: neither their annotations nor GKE's 100 ports are for our
-// own machines. A cap that somebody sets stays.
+// TestMuxOnGatewaysHasNothingOfAProvider gives the mux of a pool the values of each provider: neither their annotations
+// nor GKE's 100 ports are for our own machines. A cap that somebody sets stays.
 func TestMuxOnGatewaysHasNothingOfAProvider(t *testing.T) {
 	for _, provider := range []string{"null", "gke", "aws", "azure", "none"} {
 		for maxPorts, want := range map[string]string{"auto": "", "100": "100", "null": ""} {
-			flags := "--set=defaultLoadBalancer.loadBalancerClass=gateway.svc-mux.nowake.ai/rack,defaultLoadBalancer.provider=" + provider
+			flags := "--set=defaultLoadBalancer.loadBalancerClass=gateway.svc-mux.nowake.ai/rack,defaultLoadBalancer.provider=" +
+				provider
 			if maxPorts != "auto" {
 				flags += ",defaultLoadBalancer.maxPorts=" + maxPorts
 			}
 			mux := named[*corev1.Service](t, render(t, pools, flags), "mux")
-			all := map[string]string{"svc-mux.nowake.ai/multiplexer": "true", "svc-mux.nowake.ai/port-range": "20000-20099", "helm.sh/resource-policy": "keep"}
+			all := map[string]string{"svc-mux.nowake.ai/multiplexer": "true", "svc-mux.nowake.ai/port-range": "20000-20099",
+				"helm.sh/resource-policy": "keep"}
 			if want != "" {
 				all["svc-mux.nowake.ai/max-ports"] = want
 			}
@@ -181,17 +190,20 @@ func TestMuxOnGatewaysHasNothingOfAProvider(t *testing.T) {
 func TestTheMuxByDefault(t *testing.T) {
 	mux := named[*corev1.Service](t, render(t), "mux")
 	want := map[string]string{
-		"svc-mux.nowake.ai/multiplexer": "true", "svc-mux.nowake.ai/port-range": "20000-20099", "svc-mux.nowake.ai/max-ports": "100",
-		"helm.sh/resource-policy": "keep", "cloud.google.com/l4-rbs": "enabled",
+		"svc-mux.nowake.ai/multiplexer": "true", "svc-mux.nowake.ai/port-range": "20000-20099",
+		"svc-mux.nowake.ai/max-ports": "100",
+		"helm.sh/resource-policy":     "keep", "cloud.google.com/l4-rbs": "enabled",
 	}
 	if diff := cmp.Diff(want, mux.Annotations); diff != "" {
 		t.Errorf("the mux's annotations (-want +got):\n%s", diff)
 	}
-	if mux.Spec.AllocateLoadBalancerNodePorts != nil || mux.Spec.LoadBalancerClass != nil || mux.Spec.ExternalTrafficPolicy != "" {
+	if mux.Spec.AllocateLoadBalancerNodePorts != nil || mux.Spec.LoadBalancerClass != nil ||
+		mux.Spec.ExternalTrafficPolicy != "" {
 		t.Errorf("the mux has fields that no value sets: %+v", mux.Spec)
 	}
-	elsewhere := named[*corev1.Service](t, render(t, `--set=defaultLoadBalancer.annotations.cloud\.google\.com/l4-rbs=null,`+
-		"defaultLoadBalancer.maxPorts=null"), "mux")
+	elsewhere := named[*corev1.Service](t,
+		render(t, `--set=defaultLoadBalancer.annotations.cloud\.google\.com/l4-rbs=null,`+
+			"defaultLoadBalancer.maxPorts=null"), "mux")
 	if len(elsewhere.Annotations) != 3 {
 		t.Errorf("null doesn't remove an annotation: %v", elsewhere.Annotations)
 	}

@@ -148,7 +148,8 @@ func TestDeploymentKeepsTheOriginalsSelector(t *testing.T) {
 	}
 }
 
-// TestLongNamesMakeValidSelectors has names around the limit of a label. If a name could be installed before, its selectors must not change.
+// TestLongNamesMakeValidSelectors has names around the limit of a label. If a name could be installed before, its
+// selectors must not change.
 func TestLongNamesMakeValidSelectors(t *testing.T) {
 	for _, length := range []int{54, 55, 63} {
 		name := strings.Repeat("n", length)
@@ -193,11 +194,13 @@ func TestReconcilerSurvivesTheLossOfANode(t *testing.T) {
 	// The API server refuses a rollback to strategy Recreate unless the rollback removes these fields. Helm removes
 	// only fields that the manifest sets.
 	update := d.Spec.Strategy.RollingUpdate
-	if d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || update == nil || update.MaxSurge == nil || update.MaxUnavailable == nil {
+	if d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || update == nil || update.MaxSurge == nil ||
+		update.MaxUnavailable == nil {
 		t.Fatalf("the strategy is %v", d.Spec.Strategy)
 	}
 	for replicas, want := range map[int]int{1: 0, 2: 1, 3: 1} {
-		if missing, err := intstr.GetScaledValueFromIntOrPercent(update.MaxUnavailable, replicas, false); missing != want || err != nil {
+		if missing, err := intstr.GetScaledValueFromIntOrPercent(update.MaxUnavailable, replicas, false); missing != want ||
+			err != nil {
 			t.Errorf("of %d replicas %d may be unavailable: %v", replicas, missing, err)
 		}
 	}
@@ -210,7 +213,8 @@ func TestReconcilerSurvivesTheLossOfANode(t *testing.T) {
 		!slices.Equal(apart[0].PodAffinityTerm.MatchLabelKeys, []string{appsv1.DefaultDeploymentUniqueLabelKey}) {
 		t.Errorf("the anti-affinity is %v", apart)
 	}
-	own := named[*appsv1.Deployment](t, render(t, "--set-json=affinity={\"nodeAffinity\":{}}"), "svc-mux").Spec.Template.Spec.Affinity
+	own := named[*appsv1.Deployment](t, render(t, "--set-json=affinity={\"nodeAffinity\":{}}"),
+		"svc-mux").Spec.Template.Spec.Affinity
 	if own.PodAntiAffinity != nil || own.NodeAffinity == nil {
 		t.Errorf("the user's affinity becomes %v", own)
 	}

@@ -24,12 +24,14 @@ import (
 func TestProcessesTakeTheirArguments(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"by default": nil,
-		"all options": append(everything(), "--set=webhook.predictions.strict=true,webhook.predictions.hideHolders=true,webhook.port=10250",
+		"all options": append(everything(),
+			"--set=webhook.predictions.strict=true,webhook.predictions.hideHolders=true,webhook.port=10250",
 			"--set=logLevel=debug,rbac.muxNamespaces={infra,team-a}"),
 		"with self-managed certificates": {"--set=certs.mode=selfManaged"},
 		"with a console for users":       {"--set=debugWeb.auth.mode=kubernetes"},
 		"without predictions":            {"--set=webhook.predictions.enabled=false"},
-		"with client certificates":       {"--set=webhook.clientCA.configMap=api-servers,webhook.clientCA.names={apiserver,api.example.com}"},
+		"with client certificates": {
+			"--set=webhook.clientCA.configMap=api-servers,webhook.clientCA.names={apiserver,api.example.com}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := render(t, flags...)
@@ -68,7 +70,8 @@ func takes(image string, args []string) error {
 	return check()
 }
 
-// takenByGateway parses the arguments of the gateways' controller or of an agent. The controller reads its file of pools.
+// takenByGateway parses the arguments of the gateways' controller or of an agent. The controller reads its file of
+// pools.
 func takenByGateway(t *testing.T, objects []runtime.Object, args []string) {
 	t.Helper()
 	environment := func(name string) string {

@@ -7,11 +7,12 @@ import (
 	"testing"
 )
 
-// newerValues are values that the chart got since the commit that test/e2e/upgrade installs. `helm upgrade --reuse-values`
-// from an older chart gives none of them: Helm takes the older chart's defaults.
+// newerValues are values that the chart got since the commit that test/e2e/upgrade installs. `helm upgrade
+// --reuse-values` from an older chart gives none of them: Helm takes the older chart's defaults.
 func newerValues() []string {
 	return []string{
-		"certs.certManager.nameConstraints", "debugWeb.auth.mode", "defaultLoadBalancer.provider", "externalDNS", "gateways", "images.gateway",
+		"certs.certManager.nameConstraints", "debugWeb.auth.mode", "defaultLoadBalancer.provider", "externalDNS", "gateways",
+		"images.gateway",
 		"networkPolicy.egress",
 		"networkPolicy.reviewsFrom", "portChanges", "rbac.restrictedEndpoints", "restraint.tolerate", "webhook.clientCA",
 	}

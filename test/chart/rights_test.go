@@ -27,7 +27,8 @@ func TestRights(t *testing.T) {
 	}
 	says(t, strings.Join(args(t, objects, "svc-mux"), " "), "--mux-namespaces=infra,team-a")
 	for _, binding := range all[*rbacv1.ClusterRoleBinding](render(t, "--set=serviceAccount.create=false,serviceAccount.name=theirs")) {
-		if subject := binding.Subjects[0]; subject.Namespace != namespace || subject.Name != "theirs" && subject.Name != "svc-mux-webhook" {
+		if subject := binding.Subjects[0]; subject.Namespace != namespace || subject.Name != "theirs" &&
+			subject.Name != "svc-mux-webhook" {
 			t.Errorf("%s binds %v", binding.Name, subject)
 		}
 	}
@@ -60,7 +61,8 @@ func TestUninstallHookHasTheReconcilersRights(t *testing.T) {
 		}
 	}
 	for _, binding := range all[*rbacv1.RoleBinding](objects) {
-		if strings.HasSuffix(binding.Name, ".drain") && (binding.RoleRef.Name != binding.Name || binding.Subjects[0].Name != "svc-mux-drain") {
+		if strings.HasSuffix(binding.Name, ".drain") &&
+			(binding.RoleRef.Name != binding.Name || binding.Subjects[0].Name != "svc-mux-drain") {
 			t.Errorf("%s binds %v to %v", binding.Name, binding.Subjects, binding.RoleRef)
 		}
 	}

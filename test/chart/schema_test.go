@@ -93,7 +93,8 @@ func (v *values) faultsOf(r row) []string {
 	}
 	faults := v.undescribed(r.path, schema)
 	if schema.Description != r.comment {
-		faults = append(faults, fmt.Sprintf("the schema's description of %s isn't its comment: run go generate ./test/chart", r.path))
+		faults = append(faults,
+			fmt.Sprintf("the schema's description of %s isn't its comment: run go generate ./test/chart", r.path))
 	}
 	types := schema.types(v.schema)
 	if of := typeOf(r.value); !slices.Contains(types, of) && len(types) > 0 {
@@ -115,7 +116,8 @@ func (v *values) undescribed(path string, schema *schemaNode) []string {
 	return faults
 }
 
-// unmentioned checks the optional keys in a value: values.yaml doesn't show them, so the value's comment must name them.
+// unmentioned checks the optional keys in a value: values.yaml doesn't show them, so the value's comment must name
+// them.
 func (v *values) unmentioned(path, comment string, schema *schemaNode) []string {
 	var faults []string
 	for _, one := range schema.alternatives(v.schema) {
@@ -180,6 +182,7 @@ func typeOf(value *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "array"
 	}
-	names := map[string]string{"!!str": "string", "!!int": "integer", "!!float": "number", "!!bool": "boolean", "!!null": "null"}
+	names := map[string]string{"!!str": "string", "!!int": "integer", "!!float": "number", "!!bool": "boolean",
+		"!!null": "null"}
 	return names[value.Tag]
 }

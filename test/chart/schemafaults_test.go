@@ -32,7 +32,8 @@ func TestFaultsOfASchemaAreFound(t *testing.T) {
 		"a key that values.yaml doesn't show": {`"list": {`, `"more": {"type": "string"}, "list": {`,
 			[]string{"the schema allows more, and values.yaml doesn't show it"}},
 		"a reference without a target": {`"number": {`, `"text": {`, []string{"the schema names no type of web.port"}},
-		"no type":                      {`"type": "integer"`, `"minimum": 1`, []string{"the schema names no type of web.port"}},
+		"no type": {`"type": "integer"`, `"minimum": 1`, []string{"the schema names no type of " +
+			"web.port"}},
 		"an alternative without a type": {`{"type": "null"}`, `{"const": null}`,
 			[]string{"the schema names no type of list"}},
 		"an open section": {`{"additionalProperties": false, "properties": {"port"`, `{"properties": {"port"`,
@@ -41,13 +42,15 @@ func TestFaultsOfASchemaAreFound(t *testing.T) {
 			[]string{`the schema allows any key in "list[]": set additionalProperties: false`}},
 		"an optional key that the comment doesn't name": {`"name": {`, `"named": {`,
 			[]string{"the schema allows list[].named, and the comment in values.yaml doesn't name it"}},
-		"an optional key without a description": {`"description": "A name.", `, ``, []string{"the schema doesn't describe list[].name"}},
+		"an optional key without a description": {`"description": "A name.", `, ``, []string{"the schema doesn't describe " +
+			"list[].name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.from != "" && strings.Count(text+schema, tc.from) != 1 {
 				t.Fatalf("%q isn't there once", tc.from)
 			}
-			v, err := readValues([]byte(strings.Replace(text, tc.from, tc.to, 1)), []byte(strings.Replace(schema, tc.from, tc.to, 1)))
+			v, err := readValues([]byte(strings.Replace(text, tc.from, tc.to, 1)),
+				[]byte(strings.Replace(schema, tc.from, tc.to, 1)))
 			if err != nil {
 				t.Fatal(err)
 			}

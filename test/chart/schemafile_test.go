@@ -13,7 +13,8 @@ import (
 func TestSchemaDescriptions(t *testing.T) {
 	v := loadValues(t)
 	var document yaml.Node
-	if err := yaml.Unmarshal(read(t, schemaPath), &document); err != nil { // JSON is YAML, and a node keeps the order of keys
+	// JSON is YAML, and a node keeps the order of keys
+	if err := yaml.Unmarshal(read(t, schemaPath), &document); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range v.rows(v.root, v.schema, "") {

@@ -42,7 +42,8 @@ func shell(args []string) error {
 	if err != nil {
 		return err
 	}
-	// nsenter goes to / in the other mount namespace. Files are the same there, so the shell can stay in the user's folder.
+	// nsenter goes to / in the other mount namespace. Files are the same there, so the shell can stay in the user's
+	// folder.
 	command = append(command, "/bin/sh", "-c", `cd "$0" && exec "$@"`, here)
 	command = append(command, shellProgram()...)
 	environment := append(os.Environ(), "KUBECONFIG="+filepath.Join(h.Dir, "pki", "admin.kubeconfig"),

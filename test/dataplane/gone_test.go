@@ -17,8 +17,9 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// testReadiness makes one of two pods unready and ready again, and logs how late packets follow. With a provider, it measures both through the mux
-// and through a Service with its own load balancer, which shows the delay of kube-proxy itself.
+// testReadiness makes one of two pods unready and ready again, and logs how late packets follow. With a provider, it
+// measures both through the mux and through a Service with its own load balancer, which shows the delay of kube-proxy
+// itself.
 func testReadiness(t *testing.T, w *world) {
 	w.mux(t, "ready", annotation("port-range", "20000-20099"))
 	w.Apply(t, app("pair", 2)+channel("pair", "ready", "pair", "http:auto", onePort))
@@ -65,14 +66,16 @@ func (w *world) flips(t *testing.T, pod *corev1.Pod, through map[string]string, 
 	}
 	for name, of := range asked {
 		cluster.Eventually(t, "packets follow through "+name, func(context.Context) error { return of.follows(want, at) })
-		t.Logf("ready=%t: on the wire through %s %d ms after the channel's own slice said so", want, name, of.behind(want, at).Milliseconds())
+		t.Logf("ready=%t: on the wire through %s %d ms after the channel's own slice said so", want, name,
+			of.behind(want, at).Milliseconds())
 	}
 }
 
 // learns sends the time at which a slice of the channel first shows a pod's readiness as wanted.
 func (w *world) learns(t *testing.T, pod string, want bool) <-chan time.Time {
 	t.Helper()
-	watcher, err := w.Client.DiscoveryV1().EndpointSlices(shop).Watch(t.Context(), metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=pair"})
+	watcher, err := w.Client.DiscoveryV1().EndpointSlices(shop).Watch(t.Context(),
+		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=pair"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +84,8 @@ func (w *world) learns(t *testing.T, pod string, want bool) <-chan time.Time {
 		defer watcher.Stop()
 		defer close(known)
 		for event := range watcher.ResultChan() {
-			if slice, is := event.Object.(*discoveryv1.EndpointSlice); is && shows([]discoveryv1.EndpointSlice{*slice}, pod, want) {
+			if slice, is := event.Object.(*discoveryv1.EndpointSlice); is &&
+				shows([]discoveryv1.EndpointSlice{*slice}, pod, want) {
 				known <- time.Now()
 				return
 			}
@@ -90,12 +94,14 @@ func (w *world) learns(t *testing.T, pod string, want bool) <-chan time.Time {
 	return known
 }
 
-// witness sends requests without pause. It records when a pod answered, and how many answers of other pods followed in a row.
+// witness sends requests without pause. It records when a pod answered, and how many answers of other pods followed in
+// a row.
 type witness struct {
 	mu     sync.Mutex
 	seen   []time.Time
 	others int
-	// err is the error of the last request. A single error proves nothing: kube-proxy sometimes lets a new connection pass untranslated.
+	// err is the error of the last request. A single error proves nothing: kube-proxy sometimes lets a new connection pass
+	// untranslated.
 	err error
 }
 
@@ -192,7 +198,8 @@ func testDeleted(t *testing.T, w *world) {
 		t.Logf("a deleted channel's port is silent: %v, %d ms after kubectl returned", err, time.Since(begin).Milliseconds())
 		return nil
 	})
-	w.Apply(t, channel("third", "gone", "b", "http:auto", onePort)+channel("next", "gone", "b", fmt.Sprintf("http:%d", freed), onePort))
+	w.Apply(t, channel("third", "gone", "b", "http:auto", onePort)+channel("next", "gone", "b",
+		fmt.Sprintf("http:%d", freed), onePort))
 	if got := w.ports(t, shop, "third")["http"]; got == freed {
 		t.Errorf("number %d is given to another channel within its grace", got)
 	}

@@ -12,8 +12,9 @@ import (
 	"nowake.ai/svc-lb-mux/test/dataplane/packets"
 )
 
-// syncs is how often kube-proxy programs all Services again: fairSyncs times to show that no channel takes the other's traffic, and at most syncs
-// times until one does. Each time, kube-proxy picks one of two Services that share an address and a port.
+// syncs is how often kube-proxy programs all Services again: fairSyncs times to show that no channel takes the other's
+// traffic, and at most syncs times until one does. Each time, kube-proxy picks one of two Services that share an
+// address and a port.
 const fairSyncs, syncs = 4, 10
 
 // testNoHijack uses two channels. Channel a has 443 on the mux. Channel b has port 443 itself, and 20001 on the mux.
@@ -75,7 +76,9 @@ func (w *world) programAnew(t *testing.T) {
 func (w *world) synced(t *testing.T) {
 	t.Helper()
 	w.Kubectl(t, "delete", "service", "probe", "--namespace="+shop, "--ignore-not-found")
-	w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: probe, namespace: %s}, spec: {selector: {app: asker}, ports: [%s]}}`, shop, onePort))
+	w.Apply(
+		t, fmt.Sprintf(
+			`{apiVersion: v1, kind: Service, metadata: {name: probe, namespace: %s}, spec: {selector: {app: asker}, ports: [%s]}}`, shop, onePort))
 	ip := w.service(t, shop, "probe").Spec.ClusterIP
 	w.answers(t, w.Inside(), packets.HTTP, at(ip, 80), ofApp("asker"))
 	for _, node := range w.Nodes() {
@@ -87,7 +90,8 @@ func (w *world) synced(t *testing.T) {
 // a's traffic. The reconcilers are stopped first, because they would correct the mode at once.
 func testHijack(t *testing.T, w *world) {
 	w.Kubectl(t, "scale", "deployment/svc-mux", "--replicas=0", "--namespace=svc-mux")
-	w.Kubectl(t, "wait", "--for=delete", "pod", "--selector=app.kubernetes.io/name=svc-mux", "--namespace=svc-mux", "--timeout=60s")
+	w.Kubectl(t, "wait", "--for=delete", "pod", "--selector=app.kubernetes.io/name=svc-mux", "--namespace=svc-mux",
+		"--timeout=60s")
 	w.showAsOwn(t, "b")
 	for i := range syncs {
 		w.programAnew(t)

@@ -165,7 +165,8 @@ func (w wrongAnswer) Error() string { return fmt.Sprintf("at %s, pod %q answers"
 // testFull fills a GKE mux: GKE's load balancers have a hundred ports. Its owner declares that the mux has no
 // placeholder.
 func testFull(t *testing.T, w *world) {
-	w.mux(t, "gke", annotation("port-range", "30000-30299"), annotation("placeholder", "remove"), `cloud.google.com/l4-rbs: "enabled"`)
+	w.mux(t, "gke", annotation("port-range", "30000-30299"), annotation("placeholder", "remove"),
+		`cloud.google.com/l4-rbs: "enabled"`)
 	var channels strings.Builder
 	for i := range crowd {
 		namespace, name := one(i)
@@ -183,7 +184,8 @@ func testFull(t *testing.T, w *world) {
 		if !says(svc, "Accepted", metav1.ConditionFalse) || len(svc.Status.LoadBalancer.Ingress) > 0 {
 			return fmt.Errorf("status: %v", svc.Status)
 		}
-		events, err := w.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=one-too-many,type=Warning"})
+		events, err := w.Client.CoreV1().Events(namespace).List(ctx,
+			metav1.ListOptions{FieldSelector: "involvedObject.name=one-too-many,type=Warning"})
 		if err != nil {
 			return err
 		}

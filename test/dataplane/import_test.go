@@ -9,8 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// testImport turns ingress-nginx's TCP and UDP services into channels. Each number is then answered by the pods that ingress-nginx sent
-// it to.
+// testImport turns ingress-nginx's TCP and UDP services into channels. Each number is then answered by the pods that
+// ingress-nginx sent it to.
 func testImport(t *testing.T, w *world) {
 	w.namespaces(t, "ingress-nginx")
 	w.mux(t, "imported")
@@ -19,7 +19,8 @@ func testImport(t *testing.T, w *world) {
 {apiVersion: v1, kind: Service, metadata: {name: %[1]s, namespace: %[2]s}, spec: {selector: {app: %[1]s}, ports: [%[3]s]}}`
 	w.Apply(t, app("orders", 1)+app("names", 1)+
 		fmt.Sprintf(service, "orders", shop, "{name: sql, port: 5432, targetPort: 8080}")+
-		fmt.Sprintf(service, "names", shop, "{name: dns-tcp, port: 53, targetPort: 8080}, {name: dns, port: 53, targetPort: 8080, protocol: UDP}")+`
+		fmt.Sprintf(service, "names", shop, "{name: dns-tcp, port: 53, targetPort: 8080}, {name: dns, port: 53, "+
+			"targetPort: 8080, protocol: UDP}")+`
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: tcp-services, namespace: ingress-nginx},
  data: {"9000": "shop/orders:5432", "9053": "shop/names:53"}}
@@ -31,7 +32,8 @@ func testImport(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := w.Run(t.Context(), cluster.Program{Args: []string{svcmux, "import", "tcp-services", "--mux=" + edge + "/imported", "--output=yaml"}})
+	out, err := w.Run(t.Context(),
+		cluster.Program{Args: []string{svcmux, "import", "tcp-services", "--mux=" + edge + "/imported", "--output=yaml"}})
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, out.Stdout, out.Stderr)
 	}

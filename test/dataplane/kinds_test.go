@@ -19,12 +19,15 @@ import (
 // testKinds has a channel for each kind of a Service's ports.
 func testKinds(t *testing.T, w *world) {
 	w.mux(t, "kinds", annotation("port-range", "20000-20099,30303"))
-	w.Apply(t, app("tcp", 1)+app("udp", 1)+app("both", 1)+twoServers+version("old-version", 8080)+version("new-version", 9090))
+	w.Apply(t, app("tcp", 1)+app("udp", 1)+app("both", 1)+twoServers+version("old-version", 8080)+version("new-version",
+		9090))
 	w.Apply(t, channel("dns-tcp", "kinds", "tcp", "dns:53", "{name: dns, port: 53, targetPort: 8080, protocol: TCP}")+
 		channel("dns-udp", "kinds", "udp", "dns:53", "{name: dns, port: 53, targetPort: 8080, protocol: UDP}")+
 		channel("paired", "kinds", "both", "p2p-tcp:auto,p2p-udp:auto",
-			"{name: p2p-tcp, port: 30303, targetPort: 8080, protocol: TCP}", "{name: p2p-udp, port: 30303, targetPort: 8080, protocol: UDP}")+
-		channel("two-servers", "kinds", "two-servers", "a:auto,b:auto", "{name: a, port: 80, targetPort: 8081}", "{name: b, port: 81, targetPort: 8082}")+
+			"{name: p2p-tcp, port: 30303, targetPort: 8080, protocol: TCP}", "{name: p2p-udp, port: 30303, targetPort: 8080, "+
+				"protocol: UDP}")+
+		channel("two-servers", "kinds", "two-servers", "a:auto,b:auto", "{name: a, port: 80, targetPort: 8081}",
+			"{name: b, port: 81, targetPort: 8082}")+
 		channel("two-versions", "kinds", "two-versions", "http:auto", "{name: http, port: 80, targetPort: web}")+
 		channel("sctp", "kinds", "tcp", "s:auto", "{name: s, port: 9, targetPort: 9, protocol: SCTP}"))
 	for _, family := range w.service(t, edge, "kinds").Spec.IPFamilies {
@@ -90,8 +93,10 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       containers:
-      - {name: a, image: "` + cluster.PodImage + `", args: [serve], env: [{name: PORT, value: "8081"}, {name: POD_NAME, value: server-a}]}
-      - {name: b, image: "` + cluster.PodImage + `", args: [serve], env: [{name: PORT, value: "8082"}, {name: POD_NAME, value: server-b}]}`
+      - {name: a, image: "` + cluster.PodImage +
+	`", args: [serve], env: [{name: PORT, value: "8081"}, {name: POD_NAME, value: server-a}]}
+      - {name: b, image: "` + cluster.PodImage +
+	`", args: [serve], env: [{name: PORT, value: "8082"}, {name: POD_NAME, value: server-b}]}`
 
 // version returns an app's version. Its port "web" has another number in each version, behind the same channel.
 func version(name string, port int) string {
@@ -183,7 +188,8 @@ func (w *world) sctp(t *testing.T) {
 		t.Errorf("the mux has %v, want %d/SCTP", carried, ports["s"])
 	}
 	cluster.Eventually(t, "kube-proxy has a rule for the SCTP port", func(ctx context.Context) error {
-		out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/sh", "-c", "nft list ruleset 2>/dev/null | grep -i sctp; iptables-save -t nat 2>/dev/null | grep sctp; true"}})
+		out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/sh", "-c", "nft list ruleset 2>/dev/null | grep -i " +
+			"sctp; iptables-save -t nat 2>/dev/null | grep sctp; true"}})
 		if err == nil && !regexp.MustCompile(fmt.Sprintf(`\b%d\b`, ports["s"])).MatchString(out.Stdout) {
 			err = fmt.Errorf("the rules for SCTP are %q", out.Stdout)
 		}

@@ -39,7 +39,8 @@ type world struct {
 // start starts the cluster. The caller chooses kube-proxy's mode. Two reconcilers run, so that one can take over.
 func start(t *testing.T, mode ...cluster.Option) *world {
 	t.Helper()
-	options := append(mode, cluster.Nodes(2, product.Archives(t)...), cluster.Kwok(), cluster.WithProvider(), cluster.Helm())
+	options := append(mode, cluster.Nodes(2, product.Archives(t)...), cluster.Kwok(), cluster.WithProvider(),
+		cluster.Helm())
 	w := begin(t, options)
 	product.Install(t, w.Cluster, "certs.mode=selfManaged", "replicaCount=2")
 	return w.ready(t)
@@ -55,8 +56,10 @@ func startGateways(t *testing.T, mode ...cluster.Option) *world {
 			w.tellOfGateways(t)
 		}
 	})
-	product.Install(t, w.Cluster, "certs.mode=selfManaged", "replicaCount=2", "images.gateway.tag="+product.Version, "defaultLoadBalancer.loadBalancerClass="+w.class, "gateways.pools[0].name=rack",
-		"gateways.pools[0].addresses={172.31.0.100-172.31.0.109,fd00:31::100-fd00:31::109}", "gateways.pools[0].routerIDs={51,52}", "gateways.pools[0].advertInterval=1s")
+	product.Install(t, w.Cluster, "certs.mode=selfManaged", "replicaCount=2", "images.gateway.tag="+product.Version,
+		"defaultLoadBalancer.loadBalancerClass="+w.class, "gateways.pools[0].name=rack",
+		"gateways.pools[0].addresses={172.31.0.100-172.31.0.109,fd00:31::100-fd00:31::109}",
+		"gateways.pools[0].routerIDs={51,52}", "gateways.pools[0].advertInterval=1s")
 	product.SeparateStates(t, w.Cluster, "rack")
 	return w.ready(t)
 }

@@ -37,7 +37,8 @@ func (w *world) through(t *testing.T, node *cluster.Node) packets.Dialer {
 
 func (w *world) ip(t *testing.T, net string, commands ...string) {
 	t.Helper()
-	program := cluster.Program{Args: []string{"/bin/sh", "-euc", "ip -batch -"}, Stdin: strings.Join(commands, "\n") + "\n", Net: net}
+	program := cluster.Program{Args: []string{"/bin/sh", "-euc", "ip -batch -"},
+		Stdin: strings.Join(commands, "\n") + "\n", Net: net}
 	if _, err := w.Run(t.Context(), program); err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +48,13 @@ func (w *world) ip(t *testing.T, net string, commands ...string) {
 // channel forwards the packet with the client's address. A node without one drops the packet, even if it runs pods of
 // other channels.
 func testLocal(t *testing.T, w *world) {
-	w.ip(t, "", "netns add "+neighbour, "link add nb0 type veth peer name eth0 netns "+neighbour, "link set nb0 master lan0", "link set nb0 up")
+	w.ip(t, "", "netns add "+neighbour, "link add nb0 type veth peer name eth0 netns "+neighbour, "link set nb0 master "+
+		"lan0", "link set nb0 up")
 	w.ip(t, neighbour, "link set lo up", "link set eth0 up", "addr add "+neighbourIP+"/24 dev eth0")
 	w.mux(t, "local", annotation("port-range", "20000-20099"))
 	w.Apply(t, app("here", 1, onNode("node-1"))+app("there", 1, onNode("node-2")))
-	w.Apply(t, channel("here", "local", "here", "http:auto", onePort)+channel("there", "local", "there", "http:auto", onePort))
+	w.Apply(t, channel("here", "local", "here", "http:auto", onePort)+channel("there", "local", "there", "http:auto",
+		onePort))
 	w.rolledOut(t, "here", "there")
 	here, there := w.public(t, "here", "http"), w.public(t, "there", "http")
 	one, two := w.Nodes()[0], w.Nodes()[1]
@@ -63,12 +66,13 @@ func testLocal(t *testing.T, w *world) {
 	w.Kubectl(t, "patch", "service", "local", "--namespace="+edge, `--patch={"spec":{"externalTrafficPolicy":"Local"}}`)
 	w.silent(t, w.through(t, two), here)
 	w.answers(t, w.through(t, one), packets.HTTP, here, ofApp("here"))
-	cluster.Eventually(t, "with the policy Local, a pod on that node sees the client's address", func(context.Context) error {
-		if from := w.from(t, here); from != neighbourIP {
-			return fmt.Errorf("the pod sees the client address %s", from)
-		}
-		return nil
-	})
+	cluster.Eventually(t, "with the policy Local, a pod on that node sees the client's address",
+		func(context.Context) error {
+			if from := w.from(t, here); from != neighbourIP {
+				return fmt.Errorf("the pod sees the client address %s", from)
+			}
+			return nil
+		})
 	w.silent(t, w.through(t, one), there)
 	w.answers(t, w.through(t, two), packets.HTTP, there, ofApp("there"))
 }
@@ -76,7 +80,8 @@ func testLocal(t *testing.T, w *world) {
 // from returns the client's address, as the pod sees it.
 func (w *world) from(t *testing.T, address string) (host string) {
 	t.Helper()
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: beside{w}.Dial, DisableKeepAlives: true}}
+	client := &http.Client{Timeout: 5 * time.Second,
+		Transport: &http.Transport{DialContext: beside{w}.Dial, DisableKeepAlives: true}}
 	cluster.Eventually(t, address+" returns the client's address", func(context.Context) error {
 		response, err := client.Get("http://" + address + "/from")
 		if err != nil {

@@ -25,13 +25,15 @@ import (
 func testNoneLost(t *testing.T, w *world) {
 	w.mux(t, "busy", annotation("port-range", "20000-20199"))
 	w.Apply(t, app("still", 2, onNode("node-1"))+app("moving", 3))
-	w.Apply(t, channel("still", "busy", "still", "tcp:auto,udp:auto", both()...)+channel("moving", "busy", "moving", "tcp:auto,udp:auto", both()...))
+	w.Apply(t, channel("still", "busy", "still", "tcp:auto,udp:auto", both()...)+channel("moving", "busy", "moving",
+		"tcp:auto,udp:auto", both()...))
 	w.rolledOut(t, "still", "moving")
 	streams, numbers := w.streams(t, "still", "moving")
 	objects, wires := w.watchMux(t, "busy", w.muxNames(t, "busy", "still", "moving")...), w.countPassedBy(t, numbers...)
 	load := packets.Start(t.Context(), w.Outside(), streams...)
 	defer load.End()
-	var passed cluster.Allowances // kept across stories: a connection that passed kube-proxy's rules is counted as lost only seconds later
+	// kept across stories: a connection that passed kube-proxy's rules is counted as lost only seconds later
+	var passed cluster.Allowances
 	look := func(t *testing.T) {
 		looks, gaps := objects.take()
 		if looks == 0 {
@@ -42,7 +44,8 @@ func testNoneLost(t *testing.T, w *world) {
 		}
 		load.AwaitAnswers()
 		now, counts := wires(), load.Take()
-		t.Logf("the objects were looked at %d times; %d connections passed kube-proxy's rules untranslated, and %d before", looks, len(now), len(passed))
+		t.Logf("the objects were looked at %d times; %d connections passed kube-proxy's rules untranslated, and %d before",
+			looks, len(now), len(passed))
 		passed = append(passed, now...)
 		check(t, counts, w.farewells.toldToEnd(), &passed)
 		for _, count := range counts {
@@ -66,9 +69,11 @@ func testNoneLost(t *testing.T, w *world) {
 		{"the pods are rolled", w.roll, false},
 		{"3 pods become 10, then 1, then 3", w.scale, true}, // a roll adds and removes pods, too
 		{"a node is drained", w.drain, true},                // test/e2e/failover kills a node
-		{"fifty channels come and go", w.comeAndGo, true},   // the simulation tests that, and the next story writes the mux under traffic
+		// the simulation tests that, and the next story writes the mux under traffic
+		{"fifty channels come and go", w.comeAndGo, true},
 		{"ports are renamed", w.renamePorts, false},
-		{"ports are renamed while the mux is paused", w.renameWhilePaused, true}, // a broken ledger freezes the mux in the same way
+		// a broken ledger freezes the mux in the same way
+		{"ports are renamed while the mux is paused", w.renameWhilePaused, true},
 		{"the leader is killed", w.killLeader, false},
 		{"the webhook is down", w.withoutWebhook, true}, // the pods are rolled meanwhile, as above
 		{"the API server restarts", w.restartAPIServer, false},
@@ -154,7 +159,8 @@ func (w *world) countPassedBy(t *testing.T, ports ...string) func() cluster.Allo
 func both() []string { return bothNamed("tcp", "udp") }
 
 func bothNamed(tcp, udp string) []string {
-	return []string{fmt.Sprintf("{name: %s, port: 80, targetPort: 8080}", tcp), fmt.Sprintf("{name: %s, port: 80, targetPort: 8080, protocol: UDP}", udp)}
+	return []string{fmt.Sprintf("{name: %s, port: 80, targetPort: 8080}", tcp), fmt.Sprintf("{name: %s, port: 80, "+
+		"targetPort: 8080, protocol: UDP}", udp)}
 }
 
 // onNode pins pods to a node that isn't drained.
@@ -168,7 +174,8 @@ func check(t *testing.T, counts []packets.Count, ended map[string]time.Time, pas
 	t.Helper()
 	for _, count := range counts {
 		stream := fmt.Sprintf("%s, %s to %s", count.Stream.Name, count.Stream.Kind, count.Stream.Address)
-		t.Logf("%s: %d asked, %d lost; %d connection(s), the slowest answer after %d ms", stream, count.Asked, len(count.Lost),
+		t.Logf("%s: %d asked, %d lost; %d connection(s), the slowest answer after %d ms", stream, count.Asked,
+			len(count.Lost),
 			count.Dialed, count.Longest.Milliseconds())
 		gone := map[string]bool{}
 		for _, loss := range count.Lost {
@@ -217,7 +224,8 @@ func (w *world) whatPodsDid(t *testing.T) {
 	if t.Failed() {
 		t.Log(w.Unanswered(t.Context()))
 		for _, reason := range []string{"Killing", "Unhealthy"} {
-			t.Log(w.Kubectl(t, "get", "events", "--namespace="+shop, "--field-selector=reason="+reason, "--sort-by=.metadata.creationTimestamp",
+			t.Log(w.Kubectl(t, "get", "events", "--namespace="+shop, "--field-selector=reason="+reason,
+				"--sort-by=.metadata.creationTimestamp",
 				"--output=custom-columns=AT:.metadata.creationTimestamp,LAST:.lastTimestamp,POD:.involvedObject.name,MESSAGE:.message"))
 		}
 	}
@@ -257,7 +265,8 @@ func (w *world) onlyReadyPods(t *testing.T, app string) {
 // drain evicts pods as `kubectl drain` does. A PodDisruptionBudget keeps a pod running until its replacement is ready
 // elsewhere.
 func (w *world) drain(t *testing.T) {
-	if on := w.Kubectl(t, "get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=node-2", "--output=name"); !strings.Contains(on, "/moving-") {
+	if on := w.Kubectl(t, "get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=node-2",
+		"--output=name"); !strings.Contains(on, "/moving-") {
 		t.Errorf("none of the moving pods is on the drained node: %s", on)
 	}
 	w.Apply(t, fmt.Sprintf(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: moving, namespace: %s},
@@ -344,7 +353,8 @@ func (w *world) kill(t *testing.T, pod string) {
 // leader returns the holder of the reconcilers' lease.
 func (w *world) leader(t *testing.T) string {
 	t.Helper()
-	lease, err := w.Client.CoordinationV1().Leases(product.Namespace).Get(t.Context(), product.Release, metav1.GetOptions{})
+	lease, err := w.Client.CoordinationV1().Leases(product.Namespace).Get(t.Context(), product.Release,
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,8 +366,11 @@ func (w *world) withoutWebhook(t *testing.T) {
 	w.Apply(t, channel("leaver", "busy", "still", "http:auto", onePort))
 	w.ports(t, shop, "leaver")
 	w.Kubectl(t, "scale", "deployment/svc-mux-webhook", "--replicas=0", "--namespace="+product.Namespace)
-	w.Kubectl(t, "wait", "--for=delete", "pod", "--selector=app.kubernetes.io/name=svc-mux-webhook", "--namespace="+product.Namespace, "--timeout=60s")
-	if _, err := w.TryKubectl(t.Context(), channel("refused", "busy", "still", "http:auto", onePort), "apply", "--filename=-"); err == nil {
+	w.Kubectl(t, "wait", "--for=delete", "pod", "--selector=app.kubernetes.io/name=svc-mux-webhook",
+		"--namespace="+product.Namespace, "--timeout=60s")
+	if _,
+		err := w.TryKubectl(t.Context(), channel("refused", "busy", "still", "http:auto", onePort), "apply",
+		"--filename=-"); err == nil {
 		t.Error("a channel is accepted without a review")
 	}
 	w.roll(t)
@@ -366,7 +379,8 @@ func (w *world) withoutWebhook(t *testing.T) {
 	w.Kubectl(t, "scale", "deployment/svc-mux-webhook", "--replicas=2", "--namespace="+product.Namespace)
 	w.Kubectl(t, "rollout", "status", "deployment/svc-mux-webhook", "--namespace="+product.Namespace, "--timeout=120s")
 	cluster.Eventually(t, "the webhook is reached again", func(ctx context.Context) error {
-		_, err := w.TryKubectl(ctx, channel("newcomer", "busy", "still", "http:auto", onePort), "apply", "--filename=-", "--dry-run=server")
+		_, err := w.TryKubectl(ctx, channel("newcomer", "busy", "still", "http:auto", onePort), "apply", "--filename=-",
+			"--dry-run=server")
 		return err
 	})
 	w.works(t)
@@ -426,7 +440,9 @@ func (w *world) mend(t *testing.T, ledger *corev1.ConfigMap) {
 
 func (w *world) patchLedger(t *testing.T, patch string) {
 	t.Helper()
-	if _, err := w.Client.CoreV1().ConfigMaps(edge).Patch(t.Context(), "busy-port-allocations", types.MergePatchType, []byte(patch),
+	if _,
+		err := w.Client.CoreV1().ConfigMaps(edge).Patch(t.Context(), "busy-port-allocations", types.MergePatchType,
+		[]byte(patch),
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// TestPackets runs the stories once per mode of kube-proxy. With gateways, the nodes carry the muxes' addresses in place of the provider.
+// TestPackets runs the stories once per mode of kube-proxy. With gateways, the nodes carry the muxes' addresses in
+// place of the provider.
 func TestPackets(t *testing.T) {
 	for mode, begin := range map[string]func(*testing.T) *world{
 		"nftables": func(t *testing.T) *world { return start(t) },
@@ -64,7 +65,8 @@ func stories() []story {
 		{name: "a deleted channel", run: testDeleted},
 		{name: "no request is lost", run: testNoneLost},
 		{name: "an import from ingress-nginx", run: testImport},
-		{name: "flows of datagrams move", long: true, cloud: true, run: testFlows}, // it compares with a Service that has a load balancer of its own
+		// it compares with a Service that has a load balancer of its own
+		{name: "flows of datagrams move", long: true, cloud: true, run: testFlows},
 		// This story must be last: it stops the reconcilers.
 		{name: "without ipMode Proxy, a channel takes the mux's traffic", cloud: true, run: testHijack},
 	}

@@ -23,13 +23,14 @@ func (w *world) renamePorts(t *testing.T) {
 	}
 }
 
-// renameWhilePaused renames the ports while the mux is paused, and then rolls the Deployment: the mux follows the endpoints of the
-// renamed ports too.
+// renameWhilePaused renames the ports while the mux is paused, and then rolls the Deployment: the mux follows the
+// endpoints of the renamed ports too.
 func (w *world) renameWhilePaused(t *testing.T) {
 	before := w.ports(t, shop, "moving")
 	w.Kubectl(t, "annotate", "service", "busy", "--namespace="+edge, prefix+"/disabled=true")
 	cluster.Eventually(t, "the mux is paused", func(ctx context.Context) error {
-		events, err := w.Client.CoreV1().Events(edge).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=busy,reason=MuxPaused"})
+		events, err := w.Client.CoreV1().Events(edge).List(ctx,
+			metav1.ListOptions{FieldSelector: "involvedObject.name=busy,reason=MuxPaused"})
 		if err == nil && len(events.Items) == 0 {
 			err = errors.New("no Event says that the mux is paused")
 		}
@@ -46,17 +47,19 @@ func (w *world) renameWhilePaused(t *testing.T) {
 	w.awaitNames(t, "paused-web", "paused-dns")
 }
 
-// rename gives both ports of the channel "moving" other names, in spec.ports and external-ports at once: the webhook denies a
-// change of one of them alone. rename returns when all EndpointSlices of the channel have the new names.
+// rename gives both ports of the channel "moving" other names, in spec.ports and external-ports at once: the webhook
+// denies a change of one of them alone. rename returns when all EndpointSlices of the channel have the new names.
 func (w *world) rename(t *testing.T, tcp, udp string) {
 	t.Helper()
 	renamed := channel("moving", "busy", "moving", tcp+":auto,"+udp+":auto", bothNamed(tcp, udp)...)
 	// A server-side apply distinguishes two ports with one number by their protocol.
-	if _, err := w.TryKubectl(t.Context(), renamed, "apply", "--server-side", "--force-conflicts", "--filename=-"); err != nil {
+	if _,
+		err := w.TryKubectl(t.Context(), renamed, "apply", "--server-side", "--force-conflicts", "--filename=-"); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Eventually(t, "all slices of the channel have the new names", func(ctx context.Context) error {
-		list, err := w.Client.DiscoveryV1().EndpointSlices(shop).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=moving"})
+		list, err := w.Client.DiscoveryV1().EndpointSlices(shop).List(ctx,
+			metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=moving"})
 		if err != nil {
 			return err
 		}
@@ -71,7 +74,8 @@ func (w *world) rename(t *testing.T, tcp, udp string) {
 	})
 }
 
-// awaitNames waits until the channel "moving" has its public number under the new names. The streams fail if the number changes.
+// awaitNames waits until the channel "moving" has its public number under the new names. The streams fail if the number
+// changes.
 func (w *world) awaitNames(t *testing.T, tcp, udp string) {
 	t.Helper()
 	cluster.Eventually(t, "the mux follows the new names", func(context.Context) error {

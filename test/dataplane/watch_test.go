@@ -66,7 +66,8 @@ func (s *sentry) follow(ctx context.Context, c *cluster.Cluster, name string) er
 		return err
 	}
 	s.begin(mux, list.Items)
-	ofMux, err := services.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name, ResourceVersion: mux.ResourceVersion})
+	ofMux, err := services.Watch(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=" + name, ResourceVersion: mux.ResourceVersion})
 	if err != nil {
 		return err
 	}
@@ -122,10 +123,14 @@ func (s *sentry) judge() {
 	s.looks++
 	for _, name := range s.ports {
 		on := slices.ContainsFunc(s.mux.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == name })
-		unbacked := slices.DeleteFunc(slices.Clone(s.mux.Spec.IPFamilies), func(family corev1.IPFamily) bool { return s.isBacked(name, family) })
+		unbacked := slices.DeleteFunc(slices.Clone(s.mux.Spec.IPFamilies), func(family corev1.IPFamily) bool {
+			return s.isBacked(name, family)
+		})
 		if !on || len(unbacked) > 0 || len(s.mux.Status.LoadBalancer.Ingress) == 0 {
-			s.gaps = append(s.gaps, fmt.Sprintf("%s %s: on the mux %t, without backends over %v, address %v", time.Now().Format("15:04:05.000"), name, on,
-				unbacked, s.mux.Status.LoadBalancer.Ingress))
+			s.gaps = append(s.gaps,
+				fmt.Sprintf("%s %s: on the mux %t, without backends over %v, address %v", time.Now().Format("15:04:05.000"), name,
+					on,
+					unbacked, s.mux.Status.LoadBalancer.Ingress))
 		}
 	}
 }
@@ -135,7 +140,9 @@ func (s *sentry) isBacked(port string, family corev1.IPFamily) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(s.slices)), func(slice *discoveryv1.EndpointSlice) bool {
 		return string(slice.AddressType) == string(family) &&
 			slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return ptr.Deref(p.Name, "") == port }) &&
-			slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) })
+			slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool {
+				return ptr.Deref(e.Conditions.Ready, true)
+			})
 	})
 }
 

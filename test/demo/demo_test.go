@@ -49,7 +49,8 @@ func TestDemoWithoutNodes(t *testing.T) {
 	t.Parallel()
 	d := startDemo(t, nil, "-nodes=0")
 	d.await(t, lastLine)
-	for _, want := range []string{"Without root no node runs pods here.", "shop/web     2", "The answer of pod chat/rooms-", `"htpp" is not one of`} {
+	for _, want := range []string{"Without root no node runs pods here.", "shop/web     2", "The answer of pod " +
+		"chat/rooms-", `"htpp" is not one of`} {
 		if !strings.Contains(d.said(), want) {
 			t.Errorf("the demo doesn't print %q:\n%s", want, d.said())
 		}
@@ -68,11 +69,12 @@ func TestFailureEndsWithASentenceAndLeavesNothing(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a step fails":          {nil, []string{"-nodes=0", "-chart=./nowhere"}, `path "./nowhere" not found`},
-		"an unknown Kubernetes": {[]string{"K8S_VERSION=1.2.3"}, []string{"-nodes=0"}, `K8S_VERSION="1.2.3" can't be built here`},
-		"too many nodes":        {nil, []string{"-nodes=2"}, "-nodes=2: it shows what one node, or none, can show"},
-		"a surplus argument":    {nil, []string{"quickly"}, `it takes no "quickly"`},
-		"an unknown flag":       {nil, []string{"-quickly"}, "flag provided but not defined: -quickly"},
+		"a step fails": {nil, []string{"-nodes=0", "-chart=./nowhere"}, `path "./nowhere" not found`},
+		"an unknown Kubernetes": {[]string{"K8S_VERSION=1.2.3"}, []string{"-nodes=0"},
+			`K8S_VERSION="1.2.3" can't be built here`},
+		"too many nodes":     {nil, []string{"-nodes=2"}, "-nodes=2: it shows what one node, or none, can show"},
+		"a surplus argument": {nil, []string{"quickly"}, `it takes no "quickly"`},
+		"an unknown flag":    {nil, []string{"-quickly"}, "flag provided but not defined: -quickly"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := startDemo(t, tc.env, tc.args...)

@@ -62,7 +62,8 @@ func (s *show) outage(ctx context.Context) error {
 		return err
 	}
 	address := net.JoinHostPort(rows[0].address, rows[0].number())
-	s.text(fmt.Sprintf("%s carries %s. A client outside downloads from %s, and %s is cut off the network.", node, rows[0].address, address, node))
+	s.text(fmt.Sprintf("%s carries %s. A client outside downloads from %s, and %s is cut off the network.", node,
+		rows[0].address, address, node))
 	d, err := s.startDownload(ctx, address)
 	if err != nil {
 		return err
@@ -72,7 +73,9 @@ func (s *show) outage(ctx context.Context) error {
 		return fmt.Errorf("download before the outage: %w", err)
 	}
 	before := d.bytes
-	if _, err := s.cluster.Run(ctx, cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + node + " down"}}); err != nil {
+	if _,
+		err := s.cluster.Run(ctx,
+		cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + node + " down"}}); err != nil {
 		return err
 	}
 	if err := d.read(5 * time.Second); err != nil {
@@ -81,7 +84,8 @@ func (s *show) outage(ctx context.Context) error {
 	if d.bytes == before {
 		return errors.New("the download stood still after the outage")
 	}
-	s.text(fmt.Sprintf("The same connection brought %d KiB before and %d KiB after; its longest pause was %.1f s.", before>>10, (d.bytes-before)>>10,
+	s.text(fmt.Sprintf("The same connection brought %d KiB before and %d KiB after; its longest pause was %.1f s.",
+		before>>10, (d.bytes-before)>>10,
 		d.pause.Seconds()))
 	return nil
 }
@@ -94,16 +98,18 @@ type download struct {
 	pause time.Duration // the longest time between two reads
 }
 
-// startDownload connects from outside. The client's kernel asks after a second of silence whether the other side is there, as many
-// clients do after a longer time: a gateway that takes over knows a connection once the client has sent something.
+// startDownload connects from outside. The client's kernel asks after a second of silence whether the other side is
+// there, as many clients do after a longer time: a gateway that takes over knows a connection once the client has sent
+// something.
 func (s *show) startDownload(ctx context.Context, address string) (*download, error) {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		connection, err := s.cluster.Outside().Dial(ctx, network, address)
-		if tcp, is := connection.(*net.TCPConn); is && err == nil {
-			err = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second})
-		}
-		return connection, err
-	}}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			connection, err := s.cluster.Outside().Dial(ctx, network, address)
+			if tcp, is := connection.(*net.TCPConn); is && err == nil {
+				err = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second})
+			}
+			return connection, err
+		}}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/download", http.NoBody)
 	if err != nil {
 		return nil, err

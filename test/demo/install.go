@@ -41,7 +41,8 @@ func (s *show) install(ctx context.Context) error {
 		// kwok's node plays the apps' pods there. It must not play the webhook's pods, too.
 		wait, noPods = "", " \\\n  --set replicaCount=0 --set webhook.nodeSelector.runs-pods=yes"
 	}
-	mux := "--set defaultLoadBalancer.provider=none \\\n  --set gatewayApi.implementation=true --set gatewayApi.allocator=true"
+	mux := "--set defaultLoadBalancer.provider=none \\\n  --set gatewayApi.implementation=true --set " +
+		"gatewayApi.allocator=true"
 	if s.options.gateways {
 		mux = "--values test/demo/gateways.yaml"
 	}

@@ -82,7 +82,8 @@ func (d *demo) said() string { return d.stdout.String() }
 // await waits until the demo has printed the words.
 func (d *demo) await(t *testing.T, words string) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(d.said(), words); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(d.said(),
+		words); time.Sleep(50 * time.Millisecond) {
 		select {
 		case <-d.done:
 			t.Fatalf("the demo ended before it printed %q:\n%s\n%s", words, d.said(), d.stderr.String())

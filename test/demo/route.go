@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// route shows a route of the Gateway API that gets a number on a Gateway. The kinds are installed only now: the feature starts by itself.
+// route shows a route of the Gateway API that gets a number on a Gateway. The kinds are installed only now: the feature
+// starts by itself.
 func (s *show) route(ctx context.Context) error {
 	begun := time.Now()
 	s.heading("A route of the Gateway API gets a number, too")
@@ -33,8 +34,9 @@ func (s *show) route(ctx context.Context) error {
 			return err
 		}
 	}
-	address, err := s.shell(ctx, `echo $(kubectl get gateway edge --namespace svc-mux --output jsonpath='{.status.addresses[0].value}'):$(`+
-		`kubectl get tcproute rooms --namespace chat --output jsonpath='{.metadata.annotations.svc-mux\.nowake\.ai/ports}')`)
+	address, err := s.shell(ctx,
+		`echo $(kubectl get gateway edge --namespace svc-mux --output jsonpath='{.status.addresses[0].value}'):$(`+
+			`kubectl get tcproute rooms --namespace chat --output jsonpath='{.metadata.annotations.svc-mux\.nowake\.ai/ports}')`)
 	if err != nil {
 		return err
 	}

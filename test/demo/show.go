@@ -84,7 +84,8 @@ func (s *show) begin(ctx context.Context) error {
 	s.took(begun)
 
 	begun = time.Now()
-	s.heading(fmt.Sprintf("A cluster: Kubernetes %s, cert-manager %s, %s", kubernetes, binaries.CertManagerVersion, s.nodes()))
+	s.heading(fmt.Sprintf("A cluster: Kubernetes %s, cert-manager %s, %s", kubernetes, binaries.CertManagerVersion,
+		s.nodes()))
 	s.cluster, err = cluster.Up(ctx, s.clusterOptions(archive)...)
 	if err != nil {
 		return err
@@ -96,7 +97,8 @@ func (s *show) begin(ctx context.Context) error {
 func (s *show) parts(ctx context.Context) error {
 	parts := []func(context.Context) error{s.install, s.apply, s.refuse, s.topology, s.visit, s.look, s.route}
 	if s.options.gateways {
-		parts = []func(context.Context) error{s.makeGateways, s.install, s.reserveGateways, s.apply, s.topology, s.visit, s.outage}
+		parts = []func(context.Context) error{s.makeGateways, s.install, s.reserveGateways, s.apply, s.topology, s.visit,
+			s.outage}
 	}
 	for _, part := range parts {
 		if err := part(ctx); err != nil {
@@ -135,7 +137,8 @@ func (s *show) apply(ctx context.Context) error {
 		"  --for=condition=svc-mux.nowake.ai/Programmed"); err != nil {
 		return err
 	}
-	err := s.typed(ctx, "kubectl wait deployment --selector=example=apps --all-namespaces --timeout=60s --for=condition=Available")
+	err := s.typed(ctx, "kubectl wait deployment --selector=example=apps --all-namespaces --timeout=60s "+
+		"--for=condition=Available")
 	s.took(begun)
 	return err
 }

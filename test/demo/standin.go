@@ -27,7 +27,8 @@ func (s *show) standIn(ctx context.Context) error {
 		return err
 	}
 	// This process answers for the apps' pods at the console's port.
-	_, err := s.cluster.Add("reconciler", "/usr/bin/env", "DEBUG_WEB_ENABLED=false", filepath.Join(s.scratch, "reconciler"),
+	_, err := s.cluster.Add("reconciler", "/usr/bin/env", "DEBUG_WEB_ENABLED=false",
+		filepath.Join(s.scratch, "reconciler"),
 		"--namespace="+namespace, "--gateway-api-implementation", "--gateway-api-allocator")
 	return errors.Join(err, s.playPods(ctx))
 }
@@ -35,7 +36,8 @@ func (s *show) standIn(ctx context.Context) error {
 // startWebhook serves with the certificate that cert-manager made for the pods. The webhook Service's endpoint is this
 // process.
 func (s *show) startWebhook(ctx context.Context) error {
-	const certificate = "kubectl wait certificate svc-mux-webhook --namespace " + namespace + " --for=condition=Ready --timeout=60s"
+	const certificate = "kubectl wait certificate svc-mux-webhook --namespace " + namespace + " --for=condition=Ready " +
+		"--timeout=60s"
 	if _, err := s.shell(ctx, certificate); err != nil {
 		return err
 	}
@@ -62,8 +64,9 @@ func (s *show) startWebhook(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Name: "svc-mux-webhook-process",
 			Labels: map[string]string{discoveryv1.LabelServiceName: "svc-mux-webhook"}},
 		AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
-		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address},
+			Conditions: discoveryv1.EndpointConditions{Ready: &ready}}},
+		Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("lead the webhook's Service to its process: %w", err)
@@ -78,7 +81,8 @@ func (s *show) awaitWebhook(ctx context.Context) error {
 		Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, AllocateLoadBalancerNodePorts: &nodePorts,
 		Ports: []corev1.ServicePort{{Port: 80}}}}
 	return patiently(ctx, func() error {
-		_, err := s.cluster.Client.CoreV1().Services("default").Create(ctx, nameless, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := s.cluster.Client.CoreV1().Services("default").Create(ctx, nameless,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if apierrors.IsInvalid(err) {
 			return nil
 		}
@@ -104,7 +108,8 @@ func (s *show) playPods(ctx context.Context) error {
 	if err := s.cluster.AddFakeNodes(ctx, 1); err != nil {
 		return err
 	}
-	if _, err := s.shell(ctx, "kubectl taint nodes --selector="+cluster.FakeNode+"=true "+cluster.FakeNode+"-"); err != nil {
+	if _,
+		err := s.shell(ctx, "kubectl taint nodes --selector="+cluster.FakeNode+"=true "+cluster.FakeNode+"-"); err != nil {
 		return err
 	}
 	if err := s.cluster.AnswerForFakePods(ctx); err != nil {

@@ -114,7 +114,9 @@ func rowsOf(mux *corev1.Service, carried []discoveryv1.EndpointSlice) ([]row, er
 }
 
 func hasPort(slice discoveryv1.EndpointSlice, name string) bool {
-	return slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return p.Name != nil && *p.Name == name })
+	return slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool {
+		return p.Name != nil && *p.Name == name
+	})
 }
 
 func ready(slice discoveryv1.EndpointSlice) int {

@@ -158,7 +158,8 @@ func empty(value reflect.Value, path string) []string {
 	return nil
 }
 
-// TestAddressesOfSecurityInsightsLeadToFiles checks addresses below the module's path as links to files of this checkout.
+// TestAddressesOfSecurityInsightsLeadToFiles checks addresses below the module's path as links to files of this
+// checkout.
 func TestAddressesOfSecurityInsightsLeadToFiles(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "SECURITY-INSIGHTS.yml"))
 	if err != nil {

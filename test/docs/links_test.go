@@ -50,11 +50,14 @@ func TestLinksAndAnchorsAreParsed(t *testing.T) {
 		"the anchor of a repeated heading has a number": {
 			"# Same\n# Same\n# Same\n", nil, []string{"same", "same-1", "same-2"},
 		},
-		"a link in a heading counts as its text":   {"# See [this](a.md)\n", []string{"a.md"}, []string{"see-this"}},
-		"text in a fence has no links or headings": {"```sh\n# no heading\n[no](link.md)\n```\n[a](b.md)\n", []string{"b.md"}, nil},
-		"a longer fence contains shorter ones":     {"````\n```\n[no](link.md)\n```\n[no](link.md)\n````\n[a](b.md)\n", []string{"b.md"}, nil},
-		"text in a code span has no links":         {"`[no](link.md)` [`a`](b.md#c) ![picture](d.svg)\n", []string{"b.md#c", "d.svg"}, nil},
-		"a link spans two lines":                   {"[a\nb](c.md)\n", []string{"c.md"}, nil},
+		"a link in a heading counts as its text": {"# See [this](a.md)\n", []string{"a.md"}, []string{"see-this"}},
+		"text in a fence has no links or headings": {"```sh\n# no heading\n[no](link.md)\n```\n[a](b.md)\n", []string{"b.md"},
+			nil},
+		"a longer fence contains shorter ones": {"````\n```\n[no](link.md)\n```\n[no](link.md)\n````\n[a](b.md)\n",
+			[]string{"b.md"}, nil},
+		"text in a code span has no links": {"`[no](link.md)` [`a`](b.md#c) ![picture](d.svg)\n",
+			[]string{"b.md#c", "d.svg"}, nil},
+		"a link spans two lines": {"[a\nb](c.md)\n", []string{"c.md"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := readProse(tc.text)

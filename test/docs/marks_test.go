@@ -75,7 +75,8 @@ func check(path string, block page.Block) error {
 	case marked && (verb == "needs" || verb == "not run"):
 		return nil
 	}
-	return fmt.Errorf("the line before this sh block must be its mark, such as <!-- test: cluster -->; it is %q", block.Mark)
+	return fmt.Errorf("the line before this sh block must be its mark, such as <!-- test: cluster -->; it is %q",
+		block.Mark)
 }
 
 func checkWords(block page.Block, words []string) error {
@@ -132,23 +133,25 @@ func TestMarksAreChecked(t *testing.T) {
 		block page.Block
 		good  bool
 	}{
-		"for the cluster":                {page.Block{Language: "sh", Mark: "test: cluster"}, true},
-		"a refusal that is shown":        {page.Block{Language: "sh", Mark: "test: cluster, fails", Output: &shown}, true},
-		"a refusal that isn't shown":     {page.Block{Language: "sh", Mark: "test: cluster, fails"}, false},
-		"an unknown word":                {page.Block{Language: "sh", Mark: "test: cluster, maybe"}, false},
-		"another test names the page":    {page.Block{Language: "sh", Mark: "test: e2e/runbook"}, true},
-		"another test doesn't name it":   {page.Block{Language: "sh", Mark: "test: e2e/ledger"}, false},
-		"another page runs the command":  {page.Block{Language: "sh", Mark: "test: getting-started.md", Text: "helm test svc-mux\n"}, true},
-		"no other page runs the command": {page.Block{Language: "sh", Mark: "test: getting-started.md", Text: "helm rest svc-mux\n"}, false},
-		"needs what no test has":         {page.Block{Language: "sh", Mark: "needs: a cloud"}, true},
-		"not run, without a reason":      {page.Block{Language: "sh", Mark: "not run"}, false},
-		"no mark":                        {page.Block{Language: "sh"}, false},
-		"commands in a bare block":       {page.Block{Text: "kubectl get pods\n"}, false},
-		"commands in a file":             {page.Block{Text: "kubectl get pods\n", Mark: "file: x.sh"}, true},
-		"a picture":                      {page.Block{Text: "a -> b\n"}, true},
-		"another language":               {page.Block{Language: "go", Text: "go func() {}\n"}, true},
-		"a comment that is no mark":      {page.Block{Language: "sh", Mark: "look: here"}, false},
-		"not run, with a reason":         {page.Block{Language: "sh", Mark: "not run: it takes a day"}, true},
+		"for the cluster":              {page.Block{Language: "sh", Mark: "test: cluster"}, true},
+		"a refusal that is shown":      {page.Block{Language: "sh", Mark: "test: cluster, fails", Output: &shown}, true},
+		"a refusal that isn't shown":   {page.Block{Language: "sh", Mark: "test: cluster, fails"}, false},
+		"an unknown word":              {page.Block{Language: "sh", Mark: "test: cluster, maybe"}, false},
+		"another test names the page":  {page.Block{Language: "sh", Mark: "test: e2e/runbook"}, true},
+		"another test doesn't name it": {page.Block{Language: "sh", Mark: "test: e2e/ledger"}, false},
+		"another page runs the command": {page.Block{Language: "sh", Mark: "test: getting-started.md",
+			Text: "helm test svc-mux\n"}, true},
+		"no other page runs the command": {page.Block{Language: "sh", Mark: "test: getting-started.md",
+			Text: "helm rest svc-mux\n"}, false},
+		"needs what no test has":    {page.Block{Language: "sh", Mark: "needs: a cloud"}, true},
+		"not run, without a reason": {page.Block{Language: "sh", Mark: "not run"}, false},
+		"no mark":                   {page.Block{Language: "sh"}, false},
+		"commands in a bare block":  {page.Block{Text: "kubectl get pods\n"}, false},
+		"commands in a file":        {page.Block{Text: "kubectl get pods\n", Mark: "file: x.sh"}, true},
+		"a picture":                 {page.Block{Text: "a -> b\n"}, true},
+		"another language":          {page.Block{Language: "go", Text: "go func() {}\n"}, true},
+		"a comment that is no mark": {page.Block{Language: "sh", Mark: "look: here"}, false},
+		"not run, with a reason":    {page.Block{Language: "sh", Mark: "not run: it takes a day"}, true},
 	} {
 		if err := check("docs/runbook.md", tc.block); (err == nil) != tc.good {
 			t.Errorf("%s: %v", name, err)

@@ -114,14 +114,15 @@ func (w *world) follow(t *testing.T, folder string, block page.Block) error {
 			t.Log(last)
 		}
 	})
-	cluster.Eventually(t, fmt.Sprintf("the block in line %d prints what is shown", block.Line), func(ctx context.Context) error {
-		if err := w.once(ctx, folder, block); err != nil && ctx.Err() == nil {
-			last = err
-		} else if err == nil {
-			last = nil
-		}
-		return last
-	})
+	cluster.Eventually(t, fmt.Sprintf("the block in line %d prints what is shown", block.Line),
+		func(ctx context.Context) error {
+			if err := w.once(ctx, folder, block); err != nil && ctx.Err() == nil {
+				last = err
+			} else if err == nil {
+				last = nil
+			}
+			return last
+		})
 	return nil
 }
 
@@ -138,12 +139,13 @@ func (w *world) once(ctx context.Context, folder string, block page.Block) error
 	return page.Compare(*block.Output, withoutProgress(printed))
 }
 
-// withoutProgress drops lines that depend on the machine: svcmux prints one if an answer takes long, and kubectl logs one if it ends a watch while it
-// reads an event.
+// withoutProgress drops lines that depend on the machine: svcmux prints one if an answer takes long, and kubectl logs
+// one if it ends a watch while it reads an event.
 func withoutProgress(printed string) string {
 	lines := slices.Collect(strings.Lines(printed))
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
-		return strings.HasPrefix(line, "reading from https://") || strings.Contains(line, "watch ended with error") && strings.Contains(line, "context canceled")
+		return strings.HasPrefix(line, "reading from https://") || strings.Contains(line, "watch ended with error") &&
+			strings.Contains(line, "context canceled")
 	}), "")
 }
 
@@ -158,11 +160,13 @@ set -a
 trap 'export -p >.variables' EXIT
 `
 	out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/bash", "-c", prelude + commands}, Env: []string{
-		"FOLDER=" + folder, "PROGRAMS=" + w.programs, "KUBECONFIG=" + filepath.Join(folder, ".kubeconfig"), "REGISTRY=" + product.Registry, "APP=" + app,
+		"FOLDER=" + folder, "PROGRAMS=" + w.programs, "KUBECONFIG=" + filepath.Join(folder, ".kubeconfig"),
+		"REGISTRY=" + product.Registry, "APP=" + app,
 		"GATEWAY_API=" + w.kinds}})
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
-		err = fmt.Errorf("it fails, with exit code %d", exit.Code) // the error needn't repeat the commands: they are on the page
+		// the error needn't repeat the commands: they are on the page
+		err = fmt.Errorf("it fails, with exit code %d", exit.Code)
 	}
 	return out.Stdout, err
 }
@@ -179,7 +183,8 @@ func (w *world) folder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if _, err := w.Run(t.Context(), cluster.Program{
-		Args: []string{"/bin/sh", "-euc", `cp "$KUBECONFIG" "$FOLDER/.kubeconfig"`}, Env: []string{"FOLDER=" + folder}}); err != nil {
+		Args: []string{"/bin/sh", "-euc", `cp "$KUBECONFIG" "$FOLDER/.kubeconfig"`},
+		Env:  []string{"FOLDER=" + folder}}); err != nil {
 		t.Fatal(err)
 	}
 	return folder

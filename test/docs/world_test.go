@@ -63,7 +63,8 @@ func start(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	return &world{
-		Cluster:  cluster.Start(t, cluster.Nodes(1, images, archive), cluster.CertManager(), cluster.Helm(), cluster.WithProvider()),
+		Cluster: cluster.Start(t, cluster.Nodes(1, images, archive), cluster.CertManager(), cluster.Helm(),
+			cluster.WithProvider()),
 		programs: programs,
 		kinds:    product.GatewayAPI(t),
 	}
@@ -89,7 +90,8 @@ func (w *world) ready(t *testing.T, bare bool) {
 	if _, err := release.Install(t.Context(), w.Cluster); err != nil {
 		t.Fatal(err)
 	}
-	w.Kubectl(t, "wait", "service", "mux", "--namespace="+product.Namespace, "--for=jsonpath={.status.loadBalancer.ingress}", "--timeout=60s")
+	w.Kubectl(t, "wait", "service", "mux", "--namespace="+product.Namespace,
+		"--for=jsonpath={.status.loadBalancer.ingress}", "--timeout=60s")
 	w.installed = w.state(t)
 }
 
@@ -117,7 +119,9 @@ func (w *world) state(t *testing.T) state {
 func (w *world) away(t *testing.T) {
 	t.Helper()
 	w.installed = state{}
-	if _, err := w.TryHelm(t.Context(), "uninstall", product.Release, "--namespace="+product.Namespace, "--wait", "--ignore-not-found"); err != nil {
+	if _,
+		err := w.TryHelm(t.Context(), "uninstall", product.Release, "--namespace="+product.Namespace, "--wait",
+		"--ignore-not-found"); err != nil {
 		t.Fatal(err)
 	}
 	w.Kubectl(t, "delete", "namespace", product.Namespace, "--ignore-not-found", "--timeout=60s")
@@ -152,7 +156,8 @@ func (w *world) tidy(t *testing.T, before []string) {
 		}
 		if words[1] != "<none>" && !slices.Contains(before, strings.Join([]string{"Namespace", "<none>", words[1]}, " ")) {
 			if words[0] == "Deployment" {
-				fmt.Fprintf(&deployments, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: %s, name: %s}\n", words[1], words[2])
+				fmt.Fprintf(&deployments, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: %s, name: %s}\n",
+					words[1], words[2])
 			}
 			continue // deleted with its namespace
 		}
@@ -177,23 +182,27 @@ func (w *world) tidy(t *testing.T, before []string) {
 	}
 }
 
-// deleteFirst deletes Deployments and waits until their pods are gone. If a namespace still has pods when it is deleted,
-// the namespace controller looks again only after half of their grace period.
+// deleteFirst deletes Deployments and waits until their pods are gone. If a namespace still has pods when it is
+// deleted, the namespace controller looks again only after half of their grace period.
 func (w *world) deleteFirst(t *testing.T, deployments string) {
 	t.Helper()
 	if deployments == "" {
 		return
 	}
-	if _, err := w.TryKubectl(t.Context(), deployments, "delete", "--filename=-", "--cascade=foreground", "--timeout=60s"); err != nil {
+	if _,
+		err := w.TryKubectl(t.Context(), deployments, "delete", "--filename=-", "--cascade=foreground",
+		"--timeout=60s"); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// replaced waits until the pods of the former release are gone: they answer for five seconds more, with the former settings.
+// replaced waits until the pods of the former release are gone: they answer for five seconds more, with the former
+// settings.
 func (w *world) replaced(t *testing.T) {
 	t.Helper()
 	cluster.Eventually(t, "the former pods are gone", func(ctx context.Context) error {
-		out, err := w.TryKubectl(ctx, "", "get", "pods", "--namespace="+product.Namespace, "--output=jsonpath={.items[*].metadata.deletionTimestamp}")
+		out, err := w.TryKubectl(ctx, "", "get", "pods", "--namespace="+product.Namespace,
+			"--output=jsonpath={.items[*].metadata.deletionTimestamp}")
 		if err == nil && out.Stdout != "" {
 			err = errors.New("pods are ending since " + out.Stdout)
 		}

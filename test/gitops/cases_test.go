@@ -119,9 +119,11 @@ func (w *world) guest(t *testing.T, p place, n int) (came bool) {
 	guests := w.user.CoreV1().Services("default")
 	class, no := prefix+"/public."+p.infra, false
 	svc := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("guest-%d", n), Annotations: map[string]string{prefix + "/external-ports": "http:auto"}},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, AllocateLoadBalancerNodePorts: &no,
-			Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("guest-%d", n),
+			Annotations: map[string]string{prefix + "/external-ports": "http:auto"}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class,
+			AllocateLoadBalancerNodePorts: &no,
+			Ports:                         []corev1.ServicePort{{Name: "http", Port: 80}}},
 	}
 	if _, err := guests.Create(ctx, svc, metav1.CreateOptions{}); err != nil {
 		t.Errorf("creating a guest fails: %v", err)
@@ -144,7 +146,8 @@ func (w *world) guest(t *testing.T, p place, n int) (came bool) {
 func (w *world) notCorrected(t *testing.T, p place) {
 	t.Helper()
 	for _, in := range []string{p.infra, p.shop} {
-		events, err := w.user.CoreV1().Events(in).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=MuxDriftCorrected"})
+		events, err := w.user.CoreV1().Events(in).List(t.Context(),
+			metav1.ListOptions{FieldSelector: "reason=MuxDriftCorrected"})
 		if err != nil {
 			t.Fatal(err)
 		}

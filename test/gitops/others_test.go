@@ -147,7 +147,8 @@ func (w *world) health(t *testing.T) {
 			return nil
 		}
 	}
-	cluster.Eventually(t, "the mux without an address and its channels are in progress", healthy("Progressing", "Progressing"))
+	cluster.Eventually(t, "the mux without an address and its channels are in progress",
+		healthy("Progressing", "Progressing"))
 	w.Provider.BehaveTo(p.infra+"/public", provider.Give)
 	cluster.Eventually(t, "all are healthy", healthy("Healthy", "Healthy"))
 }

@@ -77,7 +77,8 @@ func (w *world) serveWebhook(t *testing.T) {
 	mux.Handle(webhook.Path, webhook.NewHandler(language, zap.NewNop(), prometheus.NewRegistry()))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go func() {
-		_ = server.Serve(tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}))
+		_ = server.Serve(tls.NewListener(listener,
+			&tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}))
 	}()
 	t.Cleanup(func() { server.Close() })
 	w.Apply(t, fmt.Sprintf(`

@@ -28,12 +28,14 @@ func (w *world) contradictions(t *testing.T) {
 		t.Run(tool.name, func(t *testing.T) {
 			rules := documented(t, tool.kind, tool.field)
 			p := w.place(t, "contradiction-"+tool.name)
-			w.contradicted(t, p, command(tool.command, tool.flags...), command(tool.command, append(tool.flags, "-ignore", rules)...))
+			w.contradicted(t, p, command(tool.command, tool.flags...),
+				command(tool.command, append(tool.flags, "-ignore", rules)...))
 		})
 	}
 }
 
-func (w *world) contradicted(t *testing.T, p place, plain, ruled func(context.Context, *world, string, int) ([]round, error)) {
+func (w *world) contradicted(t *testing.T, p place, plain,
+	ruled func(context.Context, *world, string, int) ([]round, error)) {
 	manifests := p.manifests(t, "contradiction.yaml")
 	w.apply(t, tool{apply: plain}, manifests, 1)
 	w.decided(t, p)

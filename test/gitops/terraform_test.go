@@ -43,9 +43,11 @@ func (w *world) terraformed(t *testing.T, name string, advice advice) *terraform
 				Ports: []corev1.ServicePort{{Name: "placeholder", Port: 101}}},
 		}},
 		channel: &resource{client: client, advice: advice, config: &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: p.shop, Name: "web", Annotations: map[string]string{prefix + "/external-ports": "http:auto"}},
-			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, AllocateLoadBalancerNodePorts: &no,
-				Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: p.shop, Name: "web",
+				Annotations: map[string]string{prefix + "/external-ports": "http:auto"}},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class,
+				AllocateLoadBalancerNodePorts: &no,
+				Ports:                         []corev1.ServicePort{{Name: "http", Port: 80}}},
 		}},
 	}
 	for _, r := range []*resource{tf.mux, tf.channel} {
@@ -94,7 +96,8 @@ func (w *world) terraformUnadvised(t *testing.T) {
 		w.keepsNumbers(t, tf)
 	}
 	cluster.Eventually(t, "an Event tells of the correction", func(ctx context.Context) error {
-		events, err := w.user.CoreV1().Events(tf.infra).List(ctx, metav1.ListOptions{FieldSelector: "reason=MuxDriftCorrected"})
+		events, err := w.user.CoreV1().Events(tf.infra).List(ctx,
+			metav1.ListOptions{FieldSelector: "reason=MuxDriftCorrected"})
 		if err == nil && len(events.Items) == 0 {
 			err = fmt.Errorf("there is none")
 		}

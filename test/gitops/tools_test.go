@@ -48,7 +48,8 @@ func tools() []tool {
 		{name: "helm4", agent: "Helm", apply: helm("helm4", "helm4"), writes: true},
 		{name: "flux", agent: "flux", apply: command("flux"), looks: "dry-run failed", looksAtNew: "dry-run failed"},
 		{name: "argo", agent: "argo", apply: command("argo")},
-		{name: "argo-server-side-diff", agent: "argo", apply: command("argo", "-server-side-diff"), looks: "error calculating server side diff", long: true},
+		{name: "argo-server-side-diff", agent: "argo", apply: command("argo", "-server-side-diff"),
+			looks: "error calculating server side diff", long: true},
 		{name: "argo-server-side-apply", agent: "argo", apply: command("argo", "-server-side-apply"), long: true},
 		{name: "argo-server-side", agent: "argo", apply: command("argo", "-server-side-apply", "-server-side-diff"),
 			looks: "error calculating server side diff", long: true},
@@ -96,7 +97,8 @@ func kubectl(flags ...string) func(context.Context, *world, string, int) ([]roun
 				this.Error += err.Error()
 			}
 			for line := range strings.Lines(out.Stdout) {
-				if line = strings.TrimSpace(line); !strings.HasSuffix(line, " unchanged") && !strings.HasSuffix(line, " serverside-applied") {
+				if line = strings.TrimSpace(line); !strings.HasSuffix(line, " unchanged") &&
+					!strings.HasSuffix(line, " serverside-applied") {
 					this.Applied = append(this.Applied, line)
 				}
 			}

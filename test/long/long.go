@@ -1,7 +1,7 @@
 // Package long leaves tests to `make long`, which sets LONG.
 //
-// `make test` must end within a coffee break. If several tests prove a promise, it runs the cheapest of them, and one with real parts. Each call of
-// Only names these tests.
+// `make test` must end within a coffee break. If several tests prove a promise, it runs the cheapest of them, and one
+// with real parts. Each call of Only names these tests.
 package long
 
 import (

@@ -1,5 +1,5 @@
-// Package nettest lets tests send real packets between network namespaces that they make themselves. The machine's own namespace stays
-// untouched, and everything ends with the test process.
+// Package nettest lets tests send real packets between network namespaces that they make themselves. The machine's own
+// namespace stays untouched, and everything ends with the test process.
 package nettest
 
 import (
@@ -193,7 +193,8 @@ func (n *Namespace) Ask(address netip.Addr, port int) (server, client string, er
 
 // AskFrom is Ask from a given port of the client.
 func (n *Namespace) AskFrom(source int, address netip.Addr, port int) (server, client string, err error) {
-	return n.ask(time.Second, net.Dialer{Timeout: 700 * time.Millisecond, LocalAddr: &net.TCPAddr{Port: source}}, "tcp", address, port)
+	return n.ask(time.Second, net.Dialer{Timeout: 700 * time.Millisecond, LocalAddr: &net.TCPAddr{Port: source}}, "tcp",
+		address, port)
 }
 
 // AskUDP is Ask over UDP.
@@ -202,7 +203,8 @@ func (n *Namespace) AskUDP(address netip.Addr, port int) (server, client string,
 }
 
 // AskUDPWithin is AskUDP with another timeout.
-func (n *Namespace) AskUDPWithin(timeout time.Duration, address netip.Addr, port int) (server, client string, err error) {
+func (n *Namespace) AskUDPWithin(timeout time.Duration, address netip.Addr, port int) (server, client string,
+	err error) {
 	return n.ask(timeout, net.Dialer{}, "udp", address, port)
 }
 
@@ -211,7 +213,8 @@ func (n *Namespace) AskWithin(timeout time.Duration, address netip.Addr, port in
 	return n.ask(time.Second, net.Dialer{Timeout: timeout}, "tcp", address, port)
 }
 
-func (n *Namespace) ask(timeout time.Duration, dialer net.Dialer, network string, address netip.Addr, port int) (server, client string, err error) {
+func (n *Namespace) ask(timeout time.Duration, dialer net.Dialer, network string, address netip.Addr, port int) (server,
+	client string, err error) {
 	err = n.Inside(func() error {
 		conn, err := dialer.Dial(network, netip.AddrPortFrom(address, uint16(port)).String())
 		if err != nil {
@@ -236,7 +239,8 @@ func (n *Namespace) ask(timeout time.Duration, dialer net.Dialer, network string
 	return server, client, err
 }
 
-// TalkUDP returns a function that sends a datagram, always from one port, and returns the server's address, or an empty string without an answer.
+// TalkUDP returns a function that sends a datagram, always from one port, and returns the server's address, or an empty
+// string without an answer.
 func (n *Namespace) TalkUDP(address netip.Addr, port int) func() string {
 	n.t.Helper()
 	var conn net.Conn

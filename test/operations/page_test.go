@@ -49,12 +49,13 @@ func TestEachReasonHasAParagraph(t *testing.T) {
 	}
 }
 
-// TestEachReasonOfGatewaysIsInATable checks that each reason of a mux on gateways, and each fault of a gateway, has a row with its meaning and
-// its remedy.
+// TestEachReasonOfGatewaysIsInATable checks that each reason of a mux on gateways, and each fault of a gateway, has a
+// row with its meaning and its remedy.
 func TestEachReasonOfGatewaysIsInATable(t *testing.T) {
 	page := text(t, docs+"operations.md")
 	for file, least := range map[string]int{
-		"gateway/control/decide/reasons.go": 20, "gateway/pool/pool.go": 4, "gateway/agent/report.go": 5, "gateway/agent/want/refusals.go": 9,
+		"gateway/control/decide/reasons.go": 20, "gateway/pool/pool.go": 4, "gateway/agent/report.go": 5,
+		"gateway/agent/want/refusals.go":    9,
 		"gateway/agent/announce/options.go": 6, "gateway/agent/keepalived/seats.go": 3,
 	} {
 		found := words(t, file)
@@ -69,11 +70,13 @@ func TestEachReasonOfGatewaysIsInATable(t *testing.T) {
 	}
 }
 
-// TestReasonsOfTheGatewayAPIAreNamed checks that the page names the reasons that are ours alone, and links to the page whose table has them.
+// TestReasonsOfTheGatewayAPIAreNamed checks that the page names the reasons that are ours alone, and links to the page
+// whose table has them.
 func TestReasonsOfTheGatewayAPIAreNamed(t *testing.T) {
 	page := text(t, docs+"operations.md")
 	for file, table := range map[string]string{
-		"gatewayapi/allocate/messages.go": "gateway-api.md", "gatewayapi/line/mux.go": "gatewayclass.md", "gatewayapi/read/attach.go": "gatewayclass.md",
+		"gatewayapi/allocate/messages.go": "gateway-api.md", "gatewayapi/line/mux.go": "gatewayclass.md",
+		"gatewayapi/read/attach.go":       "gatewayclass.md",
 		"gatewayapi/status/news_route.go": "gatewayclass.md",
 	} {
 		found := words(t, file)

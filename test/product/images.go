@@ -18,8 +18,8 @@ const Registry = "svc-lb-mux.test"
 // Version is the version of the images that Archives builds.
 const Version = "0.0.0-test"
 
-// Archives builds the images of webhook and reconciler of this tree, as archives for cluster.Nodes. More programs, such as gateway, get
-// images too.
+// Archives builds the images of webhook and reconciler of this tree, as archives for cluster.Nodes. More programs, such
+// as gateway, get images too.
 func Archives(t testing.TB, more ...string) []string {
 	t.Helper()
 	archive, err := Build(t.Context(), t.TempDir(), Version, more...)
@@ -29,8 +29,8 @@ func Archives(t testing.TB, more ...string) []string {
 	return []string{archive}
 }
 
-// Build builds webhook, reconciler and more programs as `make build` does, with the given version, and writes an archive of
-// their images into a folder.
+// Build builds webhook, reconciler and more programs as `make build` does, with the given version, and writes an
+// archive of their images into a folder.
 func Build(ctx context.Context, dir, version string, more ...string) (archive string, err error) {
 	root, err := Checkout()
 	if err != nil {
@@ -56,8 +56,8 @@ func BuildTree(ctx context.Context, root, dir, version string, more ...string) (
 	return archive, cluster.WriteArchive(archive, images...)
 }
 
-// Program builds a program of the sources in the folder root as `make build` does, into a file. `go run` copies it to the file: Go caches a program
-// that it links for go run, and links again for each go build.
+// Program builds a program of the sources in the folder root as `make build` does, into a file. `go run` copies it to
+// the file: Go caches a program that it links for go run, and links again for each go build.
 func Program(ctx context.Context, root, name, version, file string) error {
 	build := exec.CommandContext(ctx, "go", "run", "-trimpath", "-buildvcs=false", "-ldflags",
 		"-s -w -X nowake.ai/svc-lb-mux/cmd/internal/version.linked="+version, "-exec", "cp -T", "./cmd/"+name, file)

@@ -21,8 +21,9 @@ type Helm struct {
 	Version            string   // tag of the images; Version if empty
 	Values             []string // values as for --set: "webhook.replicas=1"
 	Args               []string // more flags, such as --values=FILE
-	// Validated lets Helm check the objects against the API server's schemas, as users' installs do. That takes up to half of the processor time of
-	// an install, so only test/e2e/install does it. A field that no schema has fails test/chart, without a cluster.
+	// Validated lets Helm check the objects against the API server's schemas, as users' installs do. That takes up to half
+	// of the processor time of an install, so only test/e2e/install does it. A field that no schema has fails test/chart,
+	// without a cluster.
 	Validated bool
 }
 

@@ -68,8 +68,9 @@ func rightsOf(role *rbacv1.Role) []Right {
 	return rights
 }
 
-// CompareRights fails the test for each request of an account that was refused or that no right in granted or others allows, and for each granted
-// right on which no request depended. The audit log has a watch only after its end, which the API server notices a moment after the client.
+// CompareRights fails the test for each request of an account that was refused or that no right in granted or others
+// allows, and for each granted right on which no request depended. The audit log has a watch only after its end, which
+// the API server notices a moment after the client.
 func CompareRights(t testing.TB, c *cluster.Cluster, account string, granted []Right, others ...Right) {
 	t.Helper()
 	var requests, superfluous []Right

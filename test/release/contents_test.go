@@ -33,9 +33,12 @@ func checkBills(t *testing.T, tree, made string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := append(strings.Split(strings.TrimSpace(string(out)), "\n"), "std "+strings.TrimPrefix(runtime.Version(), "go"))
+		want := append(strings.Split(strings.TrimSpace(string(out)), "\n"),
+			"std "+strings.TrimPrefix(runtime.Version(), "go"))
 		slices.Sort(want)
-		want = slices.DeleteFunc(slices.Compact(want), func(m string) bool { return strings.TrimSpace(m) == "nowake.ai/svc-lb-mux" })
+		want = slices.DeleteFunc(slices.Compact(want), func(m string) bool {
+			return strings.TrimSpace(m) == "nowake.ai/svc-lb-mux"
+		})
 		var got []string
 		for _, c := range bill.Components {
 			got = append(got, c.Name+" "+c.Version)
@@ -79,10 +82,12 @@ func checkChart(t *testing.T, tree, made string) {
 	for _, part := range []string{"webhook", "reconciler", "gateway"} {
 		var top struct{ Manifests []descriptor }
 		decode(t, readTar(t, strings.NewReader(read(t, made, "svc-lb-mux-"+part+"-"+version+".oci.tar")))["index.json"], &top)
-		if image := "/svc-lb-mux/" + part + "@" + top.Manifests[0].Digest; !strings.Contains(strings.ReplaceAll(objects, `"`, ""), image+"\n") {
+		if image := "/svc-lb-mux/" + part + "@" +
+			top.Manifests[0].Digest; !strings.Contains(strings.ReplaceAll(objects, `"`, ""), image+"\n") {
 			t.Errorf("no pod uses the image %s of the archive", image)
 		}
-		bare := helm("template", "release", chart, "--namespace", "svc-lb-mux", "--set-json", pools, "--set", "images."+part+".digest=")
+		bare := helm("template", "release", chart, "--namespace", "svc-lb-mux", "--set-json", pools, "--set",
+			"images."+part+".digest=")
 		if image := "/svc-lb-mux/" + part + ":" + version; !strings.Contains(strings.ReplaceAll(bare, `"`, ""), image+"\n") {
 			t.Errorf("with an empty digest no pod uses the image %s", image)
 		}

@@ -105,7 +105,8 @@ func checkImage(t *testing.T, archive layout, manifest descriptor, part string) 
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%d files, and %s: %v; want that one alone", len(files), part, err)
 	}
-	if machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[config.Architecture]; program.Machine != machine {
+	if machine := map[string]elf.Machine{"amd64": elf.EM_X86_64,
+		"arm64": elf.EM_AARCH64}[config.Architecture]; program.Machine != machine {
 		t.Errorf("an image for %s has a program for %s", config.Architecture, program.Machine)
 	}
 }
@@ -139,7 +140,8 @@ func readTar(t *testing.T, from io.Reader) layout {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if header.Mode&0o444 != 0o444 || header.Uid != 0 || !slices.Contains([]byte{tar.TypeReg, tar.TypeDir}, header.Typeflag) {
+		if header.Mode&0o444 != 0o444 || header.Uid != 0 ||
+			!slices.Contains([]byte{tar.TypeReg, tar.TypeDir}, header.Typeflag) {
 			t.Errorf("%s: mode %o, owner %d, type %c", header.Name, header.Mode, header.Uid, header.Typeflag)
 		}
 		if header.Typeflag != tar.TypeReg {

@@ -31,7 +31,8 @@ func checkKrew(t *testing.T, made string) {
 		t.Fatal(err)
 	}
 	const longest = 50 // of the short description, by Krew's guide
-	if spec := plugin.Spec; plugin.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || plugin.Kind != "Plugin" ||
+	if spec := plugin.Spec; plugin.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" ||
+		plugin.Kind != "Plugin" ||
 		plugin.Metadata.Name != "svcmux" || spec.Version != version || spec.Homepage != downloads || spec.Description == "" ||
 		spec.ShortDescription == "" || len(spec.ShortDescription) > longest {
 		t.Errorf("the manifest is %+v", plugin)
@@ -50,7 +51,8 @@ func checkKrew(t *testing.T, made string) {
 		}
 		program := "svcmux-" + version + "-" + label.OS + "-" + label.Arch + filepath.Ext(platform.Bin)
 		files := readTar(t, bytes.NewReader(gunzip(t, archive)))
-		if string(files[platform.Bin]) != read(t, made, program) || !strings.Contains(string(files["LICENSE"]), "License") || len(files) != 2 {
+		if string(files[platform.Bin]) != read(t, made, program) || !strings.Contains(string(files["LICENSE"]), "License") ||
+			len(files) != 2 {
 			t.Errorf("%s doesn't have the program %s and the license alone", name, program)
 		}
 	}

@@ -58,12 +58,14 @@ func checkProvenance(t *testing.T, made string) {
 		t.Errorf("%d images; the files: %s", images, diff)
 	}
 	about := stated.Predicate.BuildDefinition
-	if stated.PredicateType != "https://slsa.dev/provenance/v1" || about.ExternalParameters.Version != version || !about.ExternalParameters.Trial ||
+	if stated.PredicateType != "https://slsa.dev/provenance/v1" || about.ExternalParameters.Version != version ||
+		!about.ExternalParameters.Trial ||
 		len(about.ExternalParameters.ImagePlatforms) != 2 {
 		t.Errorf("the statement is a %s of %+v", stated.PredicateType, about.ExternalParameters)
 	}
 	built := stated.Predicate.RunDetails.Builder
-	if built.ID == "" || built.Version["go"] != runtime.Version() || built.Version["buildah"]+built.Version["podman"] == "" {
+	if built.ID == "" || built.Version["go"] != runtime.Version() ||
+		built.Version["buildah"]+built.Version["podman"] == "" {
 		t.Errorf("the builder is %+v", built)
 	}
 	if got := about.ResolvedDependencies[0]; got.Digest["gitCommit"] != commit {

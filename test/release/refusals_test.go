@@ -31,7 +31,8 @@ func TestRefusals(t *testing.T) {
 		"a version that isn't a valid image tag": {
 			before: "git tag v1.2.3+4", with: []string{"VERSION=v1.2.3+4"}, want: `VERSION="v1.2.3+4" isn't a version`},
 		"no section in the changelog": {
-			before: "git tag v1.2.4", with: []string{"VERSION=v1.2.4"}, want: `CHANGELOG.md says nothing under "## [1.2.4]": write`},
+			before: "git tag v1.2.4", with: []string{"VERSION=v1.2.4"},
+			want: `CHANGELOG.md says nothing under "## [1.2.4]": write`},
 		"an empty section": {
 			before: "git tag v1.2.2", with: []string{"VERSION=v1.2.2"}, want: `CHANGELOG.md says nothing under "## [1.2.2]"`},
 		"a trial whose section is missing": {
@@ -72,10 +73,12 @@ func TestPublishRefusals(t *testing.T) {
 		with   []string
 		want   string
 	}{
-		"no registry":            {want: "REGISTRY is empty"},
-		"no word about signing":  {with: []string{"REGISTRY=registry.invalid"}, want: "COSIGN_KEY is empty"},
-		"a key that isn't there": {with: []string{"REGISTRY=registry.invalid", "COSIGN_KEY=lost.key"}, want: "there is no key lost.key"},
-		"nothing to push":        {with: []string{"REGISTRY=registry.invalid", "COSIGN_KEY=none"}, want: "make release VERSION=v1.2.3 makes it"},
+		"no registry":           {want: "REGISTRY is empty"},
+		"no word about signing": {with: []string{"REGISTRY=registry.invalid"}, want: "COSIGN_KEY is empty"},
+		"a key that isn't there": {with: []string{"REGISTRY=registry.invalid", "COSIGN_KEY=lost.key"}, want: "there is no " +
+			"key lost.key"},
+		"nothing to push": {with: []string{"REGISTRY=registry.invalid", "COSIGN_KEY=none"}, want: "make release " +
+			"VERSION=v1.2.3 makes it"},
 		"a file that changed after the release was made": {
 			before: "mkdir -p dist/v1.2.3 && cd dist/v1.2.3 && echo one >file && sha256sum file >SHA256SUMS && echo two >file",
 			with:   []string{"REGISTRY=registry.invalid", "COSIGN_KEY=none"}, want: "isn't what was made"},
@@ -86,7 +89,8 @@ func TestPublishRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tree := checkout(t)
 			run(t, tree, tc.before)
-			args := append([]string{"make", "publish", "VERSION=v1.2.3", "DIST=dist", "HELM=false", "COSIGN=false", "CRANE=false"}, tc.with...)
+			args := append([]string{"make", "publish", "VERSION=v1.2.3", "DIST=dist", "HELM=false", "COSIGN=false",
+				"CRANE=false"}, tc.with...)
 			out, err := command(t, tree, args...).CombinedOutput()
 			mustTell(t, string(out), err, tc.want)
 		})
@@ -101,16 +105,19 @@ func TestVerifyRefusals(t *testing.T) {
 		with   []string
 		want   string
 	}{
-		"no folder":              {want: "download the files of v1.2.3 to that folder"},
-		"no list of files":       {before: "mkdir -p dist/v1.2.3", want: "there is no dist/v1.2.3/SHA256SUMS"},
-		"nobody's signature":     {before: folder, want: "nothing says whose signature counts"},
-		"an issuer alone":        {before: folder, with: []string{"COSIGN_ISSUER=https://example.com"}, want: "nothing says whose signature counts"},
-		"a key that isn't there": {before: folder, with: []string{"COSIGN_PUBLIC_KEY=lost.pub"}, want: "there is no public key lost.pub"},
+		"no folder":          {want: "download the files of v1.2.3 to that folder"},
+		"no list of files":   {before: "mkdir -p dist/v1.2.3", want: "there is no dist/v1.2.3/SHA256SUMS"},
+		"nobody's signature": {before: folder, want: "nothing says whose signature counts"},
+		"an issuer alone": {before: folder, with: []string{"COSIGN_ISSUER=https://example.com"}, want: "nothing says " +
+			"whose signature counts"},
+		"a key that isn't there": {before: folder, with: []string{"COSIGN_PUBLIC_KEY=lost.pub"}, want: "there is no public " +
+			"key lost.pub"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := checkout(t)
 			run(t, tree, tc.before)
-			args := append([]string{"make", "verify-release", "VERSION=v1.2.3", "DIST=dist", "COSIGN=false", "CRANE=false"}, tc.with...)
+			args := append([]string{"make", "verify-release", "VERSION=v1.2.3", "DIST=dist", "COSIGN=false", "CRANE=false"},
+				tc.with...)
 			out, err := command(t, tree, args...).CombinedOutput()
 			mustTell(t, string(out), err, tc.want)
 		})

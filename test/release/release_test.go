@@ -25,8 +25,9 @@ const (
 	madeAtIs  = "2023-11-14T22:13:20Z"
 )
 
-// platforms are the platforms that the test builds svcmux for: this machine's, whose programs can run, and in make long Windows, whose programs have
-// other names. An empty cache compiles for minutes for each platform, and the others differ in nothing.
+// platforms are the platforms that the test builds svcmux for: this machine's, whose programs can run, and in make long
+// Windows, whose programs have other names. An empty cache compiles for minutes for each platform, and the others
+// differ in nothing.
 func platforms() []string {
 	if long.Runs() {
 		return []string{"linux/" + runtime.GOARCH, "windows/amd64"}
@@ -54,7 +55,8 @@ func TestRelease(t *testing.T) {
 		}
 	})
 	t.Run("svcmux says the version", func(t *testing.T) {
-		out, err := exec.Command(filepath.Join(made, "svcmux-"+version+"-linux-"+runtime.GOARCH), "--version").CombinedOutput()
+		out, err := exec.Command(filepath.Join(made, "svcmux-"+version+"-linux-"+runtime.GOARCH),
+			"--version").CombinedOutput()
 		if err != nil || string(out) != "svcmux "+version+"\n" {
 			t.Errorf("%s, %v", out, err)
 		}
@@ -96,7 +98,8 @@ func needBuilder(t *testing.T) {
 func makeRelease(t *testing.T, tree string) string {
 	t.Helper()
 	dist := t.TempDir()
-	out, err := command(t, tree, "make", "release", "DIST="+dist, "VERSION="+version, "COMMIT_TIME="+madeAt, "REVISION="+commit,
+	out, err := command(t, tree, "make", "release", "DIST="+dist, "VERSION="+version, "COMMIT_TIME="+madeAt,
+		"REVISION="+commit,
 		"CLI_PLATFORMS="+strings.Join(platforms(), " "), "DOWNLOADS="+downloads, "SOURCES="+sources).CombinedOutput()
 	if err != nil {
 		t.Fatalf("make release: %v\n%s", err, out)

@@ -14,8 +14,8 @@ import (
 
 const password = "only for this test"
 
-// checkTrust signs and publishes a release, to a registry on this machine and with a key of its own. Then it changes files,
-// images and provenance: each time `make verify-release` must say what is wrong.
+// checkTrust signs and publishes a release, to a registry on this machine and with a key of its own. Then it changes
+// files, images and provenance: each time `make verify-release` must say what is wrong.
 func checkTrust(t *testing.T, tree, made string) {
 	t.Helper()
 	long.Only(t, "the tests of provenance here, and of each refusal of .ci/publish")
@@ -23,7 +23,8 @@ func checkTrust(t *testing.T, tree, made string) {
 	registry := startRegistry(t, crane)
 	keys, others := newKeys(t, cosign), newKeys(t, cosign)
 	target := func(name string, settings ...string) (string, error) {
-		args := append([]string{"make", name, "DIST=" + filepath.Dir(made), "VERSION=" + version, "COMMIT_TIME=" + madeAt, "REVISION=" + commit,
+		args := append([]string{"make", name, "DIST=" + filepath.Dir(made), "VERSION=" + version, "COMMIT_TIME=" + madeAt,
+			"REVISION=" + commit,
 			"COSIGN=" + cosign, "CRANE=" + crane, "HELM_PUSH_FLAGS=--plain-http"}, settings...)
 		cmd := command(t, tree, args...)
 		cmd.Env = append(cmd.Env, "COSIGN_PASSWORD="+password)
@@ -35,7 +36,8 @@ func checkTrust(t *testing.T, tree, made string) {
 	if out, err := target("publish", "REGISTRY="+registry, "COSIGN_KEY="+filepath.Join(keys, "cosign.key")); err != nil {
 		t.Fatalf("make publish: %v\n%s", err, out)
 	}
-	if out, err := target("verify-release", "REGISTRY="+registry, public); err != nil || !strings.Contains(out, "images and chart are as they were made") {
+	if out, err := target("verify-release", "REGISTRY="+registry, public); err != nil ||
+		!strings.Contains(out, "images and chart are as they were made") {
 		t.Fatalf("make verify-release: %v\n%s", err, out)
 	}
 	for name, tc := range localTampering() {
@@ -183,7 +185,8 @@ func write(t *testing.T, folder, name, text string) {
 func tool(t *testing.T, tree, name string) string {
 	t.Helper()
 	cmd := command(t, tree, "go", "tool", "-n", "-modfile=.tools/cosign.mod", name)
-	cmd.Env = append(cmd.Env, "CGO_ENABLED=0", "GOGC=800") // as make sets them: another CGO_ENABLED builds everything again
+	// as make sets them: another CGO_ENABLED builds everything again
+	cmd.Env = append(cmd.Env, "CGO_ENABLED=0", "GOGC=800")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

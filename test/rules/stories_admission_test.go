@@ -22,7 +22,8 @@ func storiesOfAdmission() map[string]story {
 		"admission is off guard, and then on guard again": {
 			about: "SvcLbMuxAdmissionOffGuard", length: 30 * time.Minute,
 			series: []string{guard("r", "1x9 0x9 1x20")},
-			want:   []string{"12m critical SvcLbMuxAdmissionOffGuard" + release, "22m no more critical SvcLbMuxAdmissionOffGuard" + release},
+			want: []string{"12m critical SvcLbMuxAdmissionOffGuard" + release, "22m no more critical " +
+				"SvcLbMuxAdmissionOffGuard" + release},
 		},
 		"one of two reconcilers finds admission off guard": {
 			about: "SvcLbMuxAdmissionOffGuard", length: 30 * time.Minute,
@@ -48,12 +49,14 @@ func storiesOfAdmission() map[string]story {
 		},
 		"no webhook runs any more": {
 			about: "SvcLbMuxWebhookAbsent", length: 20 * time.Minute, quiet: true,
-			series: []string{build + `reconciler"} 1x20`, build + `webhook",pod="w1"} 1x4 stale`, build + `webhook",pod="w2"} 1x4 stale`},
-			want:   []string{`10m critical SvcLbMuxWebhookAbsent{component="webhook", job="svc-lb-mux"}`},
+			series: []string{build + `reconciler"} 1x20`, build + `webhook",pod="w1"} 1x4 stale`,
+				build + `webhook",pod="w2"} 1x4 stale`},
+			want: []string{`10m critical SvcLbMuxWebhookAbsent{component="webhook", job="svc-lb-mux"}`},
 		},
 		"one of two webhooks is gone": {
 			about: "SvcLbMuxWebhookAbsent", length: 20 * time.Minute, quiet: true,
-			series: []string{build + `reconciler"} 1x20`, build + `webhook",pod="w1"} 1x4 stale`, build + `webhook",pod="w2"} 1x20`},
+			series: []string{build + `reconciler"} 1x20`, build + `webhook",pod="w1"} 1x4 stale`,
+				build + `webhook",pod="w2"} 1x20`},
 		},
 		"reviews fail": {
 			about: "SvcLbMuxReviewsFailing", length: 30 * time.Minute,

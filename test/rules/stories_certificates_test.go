@@ -27,9 +27,11 @@ func storiesOfCertificates() map[string]story {
 		},
 		"a certificate isn't renewed, until a day before its end": {
 			about: "SvcLbMuxCertificateExpiresSoon", length: 26 * time.Hour,
-			series: []string{expiry("w1", fmt.Sprintf("%dx1500 %dx100", 7*day+600, 90*day)), expiry("w2", fmt.Sprintf("%dx1600", 90*day))},
+			series: []string{expiry("w1", fmt.Sprintf("%dx1500 %dx100", 7*day+600, 90*day)),
+				expiry("w2", fmt.Sprintf("%dx1600", 90*day))},
 			want: []string{
-				"1h11m warning SvcLbMuxCertificateExpiresSoon" + release, "25h01m no more warning SvcLbMuxCertificateExpiresSoon" + release,
+				"1h11m warning SvcLbMuxCertificateExpiresSoon" + release,
+				"25h01m no more warning SvcLbMuxCertificateExpiresSoon" + release,
 			},
 		},
 		"a certificate is renewed a month before its end": {

@@ -7,7 +7,8 @@ func storiesOfMuxes() map[string]story {
 		return `svc_lb_mux_freeze_info{job="svc-lb-mux",mux_namespace="infra",mux="lb",reason="` + reason + `"} ` + values
 	}
 	channels := func(verdict, reason, values string) string {
-		return `svc_lb_mux_channels{job="svc-lb-mux",mux_namespace="infra",mux="lb",verdict="` + verdict + `",reason="` + reason + `"} ` +
+		return `svc_lb_mux_channels{job="svc-lb-mux",mux_namespace="infra",mux="lb",verdict="` + verdict + `",reason="` +
+			reason + `"} ` +
 			values
 	}
 	const broken = `{job="svc-lb-mux", mux="lb", mux_namespace="infra", reason="PortAllocationStoreInvalid"}`
@@ -18,7 +19,8 @@ func storiesOfMuxes() map[string]story {
 		"a quota refuses a channel's slice, and is lifted": {
 			about: "SvcLbMuxBackendsRefused", length: 40 * time.Minute,
 			series: []string{refused + " 0x9 1x10 0x20"},
-			want:   []string{"12m critical SvcLbMuxBackendsRefused" + ofMux, "26m no more critical SvcLbMuxBackendsRefused" + ofMux},
+			want: []string{"12m critical SvcLbMuxBackendsRefused" + ofMux,
+				"26m no more critical SvcLbMuxBackendsRefused" + ofMux},
 		},
 		"a slice is refused once, and taken the next time": {
 			about: "SvcLbMuxBackendsRefused", length: 20 * time.Minute,
@@ -52,7 +54,8 @@ func storiesOfMuxes() map[string]story {
 		},
 		"two channels ask for numbers that others hold, and one of them is deleted": {
 			about: "SvcLbMuxChannelsRefused", length: 60 * time.Minute,
-			series: []string{channels("refused", "MuxPortConflict", "2x20 1x20 stale"), channels("accepted", "Accepted", "7x60")},
+			series: []string{channels("refused", "MuxPortConflict", "2x20 1x20 stale"),
+				channels("accepted", "Accepted", "7x60")},
 			want: []string{
 				"10m warning SvcLbMuxChannelsRefused" + conflict, "47m no more warning SvcLbMuxChannelsRefused" + conflict,
 			},

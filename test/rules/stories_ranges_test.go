@@ -93,7 +93,8 @@ func storiesOfRanges() map[string]story {
 			about: "SvcLbMuxRangeUsedUpSoon", length: 6 * time.Hour,
 			series: []string{
 				free + " 45-0.0833x40 stale", size + " 100x40 stale",
-				"svc_lb_mux_port_range_free" + after + " _x42 41.5-0.0833x320", "svc_lb_mux_port_range_size" + after + " _x42 100x320",
+				"svc_lb_mux_port_range_free" + after + " _x42 41.5-0.0833x320",
+				"svc_lb_mux_port_range_size" + after + " _x42 100x320",
 			},
 			want: []string{"4h30m warning SvcLbMuxRangeUsedUpSoon" + ofMux},
 		},

@@ -21,12 +21,15 @@ func storiesOfReconcilers() map[string]story {
 	return map[string]story{
 		"the reconciler is absent for twenty minutes": {
 			about: "SvcLbMuxReconcilerAbsent", length: time.Hour, quiet: true,
-			series: []string{webhook + "1x60", build + `reconciler",pod="r"} 1x10 stale`, build + `reconciler",pod="r2"} _x30 1x30`},
-			want:   []string{"16m critical SvcLbMuxReconcilerAbsent" + absent, "30m no more critical SvcLbMuxReconcilerAbsent" + absent},
+			series: []string{webhook + "1x60", build + `reconciler",pod="r"} 1x10 stale`,
+				build + `reconciler",pod="r2"} _x30 1x30`},
+			want: []string{"16m critical SvcLbMuxReconcilerAbsent" + absent,
+				"30m no more critical SvcLbMuxReconcilerAbsent" + absent},
 		},
 		"the reconciler restarts within two minutes": {
 			about: "SvcLbMuxReconcilerAbsent", length: time.Hour, quiet: true,
-			series: []string{webhook + "1x60", build + `reconciler",pod="r"} 1x10 stale`, build + `reconciler",pod="r2"} _x12 1x50`},
+			series: []string{webhook + "1x60", build + `reconciler",pod="r"} 1x10 stale`,
+				build + `reconciler",pod="r2"} _x12 1x50`},
 		},
 		"a fresh install is up within two minutes of its rules": {
 			about: "SvcLbMuxReconcilerAbsent", length: time.Hour, quiet: true,
@@ -77,12 +80,14 @@ func storiesOfReconcilers() map[string]story {
 		},
 		"a permission is missing": {
 			about: "SvcLbMuxWritesRefused", length: 40 * time.Minute,
-			series: []string{requests("PATCH", "403", "0x4 1x4 2x4 3x4 4x4 5x4 6x4 7x4 8x4"), requests("PATCH", "200", "0+5x40")},
-			want:   []string{"25m warning SvcLbMuxWritesRefused" + refused},
+			series: []string{requests("PATCH", "403", "0x4 1x4 2x4 3x4 4x4 5x4 6x4 7x4 8x4"),
+				requests("PATCH", "200", "0+5x40")},
+			want: []string{"25m warning SvcLbMuxWritesRefused" + refused},
 		},
 		"write conflicts, and one write is refused": {
 			about: "SvcLbMuxWritesRefused", length: time.Hour,
-			series: []string{requests("PATCH", "409", "0+1x60"), requests("PATCH", "422", "0x4 1x60"), requests("GET", "403", "0+1x60")},
+			series: []string{requests("PATCH", "409", "0+1x60"), requests("PATCH", "422", "0x4 1x60"),
+				requests("GET", "403", "0+1x60")},
 		},
 	}
 }

@@ -102,7 +102,8 @@ func TestEachAlertHasStories(t *testing.T) {
 	}
 	for _, rule := range load(t, file) {
 		if !comes[rule.Alert] || !stays[rule.Alert] {
-			t.Errorf("%s: fires in a story: %t; doesn't fire in a story about it: %t; want both", rule.Alert, comes[rule.Alert], stays[rule.Alert])
+			t.Errorf("%s: fires in a story: %t; doesn't fire in a story about it: %t; want both", rule.Alert, comes[rule.Alert],
+				stays[rule.Alert])
 		}
 		delete(comes, rule.Alert)
 	}

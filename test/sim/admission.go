@@ -52,7 +52,8 @@ func (a *admission) outage() string {
 }
 
 func (a *admission) review(r *api.Review) error {
-	if r.Kind != api.Services || r.Status || r.Verb == "delete" || !a.ours(r) || r.After.GetDeletionTimestamp() != nil || idle(r) {
+	if r.Kind != api.Services || r.Status || r.Verb == "delete" || !a.ours(r) || r.After.GetDeletionTimestamp() != nil ||
+		idle(r) {
 		return nil
 	}
 	byUs := a.server.By != ""
@@ -66,7 +67,8 @@ func (a *admission) review(r *api.Review) error {
 		a.understood(r)
 		return nil
 	case byUs:
-		a.broken = fmt.Sprintf("admission: what %s writes to %s would be refused: %s", a.server.By, r.Key, answer.Response.Result.Message)
+		a.broken = fmt.Sprintf("admission: what %s writes to %s would be refused: %s", a.server.By, r.Key,
+			answer.Response.Result.Message)
 		return nil
 	}
 	a.point("webhook: denied")

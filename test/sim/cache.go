@@ -25,7 +25,8 @@ type memory struct {
 	backwards bool
 }
 
-func newMemory(server *api.Server, kinds []api.Kind, selectors map[api.Kind]labels.Selector, transform func(client.Object) client.Object) *memory {
+func newMemory(server *api.Server, kinds []api.Kind, selectors map[api.Kind]labels.Selector,
+	transform func(client.Object) client.Object) *memory {
 	m := &memory{kinds: map[api.Kind]*informer{}}
 	for _, kind := range kinds {
 		selector := selectors[kind]
@@ -72,7 +73,8 @@ func (m *memory) List(_ context.Context, list client.ObjectList, options ...clie
 	var found []runtime.Object
 	for _, key := range sortedKeys(inf.objects) {
 		obj := inf.objects[key]
-		if o.Namespace != "" && o.Namespace != key.Namespace || o.LabelSelector != nil && !o.LabelSelector.Matches(labels.Set(obj.GetLabels())) {
+		if o.Namespace != "" && o.Namespace != key.Namespace || o.LabelSelector != nil &&
+			!o.LabelSelector.Matches(labels.Set(obj.GetLabels())) {
 			continue
 		}
 		if o.FieldSelector != nil {
@@ -90,7 +92,8 @@ func (m *memory) List(_ context.Context, list client.ObjectList, options ...clie
 }
 
 // GetInformer implements cache.Cache.
-func (m *memory) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+func (m *memory) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer,
+	error) {
 	return m.kinds[api.KindOf(obj)], nil
 }
 

@@ -100,7 +100,8 @@ func (s *Sim) arrive(c *call) {
 		s.learn(c)
 	}
 	if c.err == nil && c.Object != nil && c.Verb != "delete" && !c.reads() && !c.DryRun {
-		c.from.wrote[string(c.Kind)+" "+client.ObjectKeyFromObject(c.Object).String()] = c.Object.DeepCopyObject().(client.Object)
+		c.from.wrote[string(c.Kind)+" "+
+			client.ObjectKeyFromObject(c.Object).String()] = c.Object.DeepCopyObject().(client.Object)
 	}
 }
 
@@ -154,7 +155,8 @@ func faults() []fault {
 		return apierrors.NewConflict(c.Kind.Resource(), name, errors.New("the object has been modified"))
 	}
 	gone := func(*call) error {
-		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable,
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
+			Code:   http.StatusServiceUnavailable,
 			Reason: metav1.StatusReasonServiceUnavailable, Message: "apiserver is shutting down"}}
 	}
 	return []fault{

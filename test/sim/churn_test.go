@@ -25,10 +25,12 @@ func TestPaceLimitsWritesOfAFlippingNumber(t *testing.T) {
 	t.Logf("in %s, without a budget %+v; with %+v %+v", span, without, limit, with)
 	most := limit.Burst + int(span/limit.Pace) + 1 // passes that change ports
 	if with.ports > 2*most {
-		t.Errorf("with a budget, the mux's ports are written %d times; want at most %d: each change, and each removal after it", with.ports, 2*most)
+		t.Errorf("with a budget, the mux's ports are written %d times; want at most %d: each change, and each removal "+
+			"after it", with.ports, 2*most)
 	}
 	if without.ports < 2*with.ports {
-		t.Errorf("without a budget, the mux's ports are written only %d times, with a budget %d: the test shows no effect of the budget", without.ports, with.ports)
+		t.Errorf("without a budget, the mux's ports are written only %d times, with a budget %d: the test shows no effect "+
+			"of the budget", without.ports, with.ports)
 	}
 	if with.other > 5*time.Second {
 		t.Errorf("the other namespace's channel waits %s for its port", with.other)

@@ -1,5 +1,6 @@
-// Package sim plays histories. Both controllers of the reconciler, and those that serve Gateways, run unchanged on an API
-// server in memory and in virtual time. Around them are users, owners, a provider, GitOps tools, mishaps, and a second replica.
+// Package sim plays histories. Both controllers of the reconciler, and those that serve Gateways, run unchanged on an
+// API server in memory and in virtual time. Around them are users, owners, a provider, GitOps tools, mishaps, and a
+// second replica.
 //
 //	scheduler ──▶ lets one thing happen: a request reaches the server, its answer returns, or one of them is lost
 //	    │                                an informer gets a change, several changes at once, or a new list

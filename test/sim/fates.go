@@ -19,7 +19,8 @@ func (s *Sim) fates() []choice {
 	}
 	leaders := slices.ContainsFunc(s.processes, func(p *process) bool { return p.leading })
 	for _, p := range s.processes {
-		list = append(list, choice{s.habits.crash, func() string { return s.crash(p) }}, choice{s.habits.clock, func() string { return s.jump(p) }})
+		list = append(list, choice{s.habits.crash, func() string { return s.crash(p) }},
+			choice{s.habits.clock, func() string { return s.jump(p) }})
 		switch {
 		case !p.leading && !leaders:
 			list = append(list, choice{6, func() string { return s.elect(p) }})

@@ -75,7 +75,8 @@ func (i *informer) deliver(n int) (string, error) {
 	for _, key := range sortedKeys(last) {
 		event := last[key]
 		if event.Type == "DELETED" {
-			i.set(key, nil, event.Object, skipped[key]) // after skipped events, handlers don't learn the final state, as after a list
+			// after skipped events, handlers don't learn the final state, as after a list
+			i.set(key, nil, event.Object, skipped[key])
 			continue
 		}
 		i.set(key, event.Object, nil, false)
@@ -136,7 +137,8 @@ func (i *informer) set(key types.NamespacedName, now, gone client.Object, unknow
 }
 
 // AddEventHandlerWithOptions implements cache.Informer.
-func (i *informer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, _ toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+func (i *informer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler,
+	_ toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, key := range sortedKeys(i.objects) {

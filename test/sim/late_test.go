@@ -17,8 +17,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// TestLateWriteOfAFormerLeader plays a history that random ones hardly ever meet. A channel is enabled again, so the leader puts its port back
-// on the mux. The write is on its way, while another process takes the lead, and sees that the channel is gone. Then the write arrives.
+// TestLateWriteOfAFormerLeader plays a history that random ones hardly ever meet. A channel is enabled again, so the
+// leader puts its port back on the mux. The write is on its way, while another process takes the lead, and sees that
+// the channel is gone. Then the write arrives.
 func TestLateWriteOfAFormerLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
@@ -48,7 +49,8 @@ func TestLateWriteOfAFormerLeader(t *testing.T) {
 		})
 		s.newProcess(0).lead()
 		s.untilQuiet(t, func(c *call) bool { return c.from == late.from })
-		if claims, _, _ := s.promises.claims(mux); slices.ContainsFunc(claims, func(c plan.Claim) bool { return c.Owner.Channel == web }) {
+		if claims, _,
+			_ := s.promises.claims(mux); slices.ContainsFunc(claims, func(c plan.Claim) bool { return c.Owner.Channel == web }) {
 			t.Fatalf("the second leader releases nothing:\n%s", strings.Join(s.story, "\n"))
 		}
 		s.happen(0, func() string { return s.deal(late) })
@@ -56,9 +58,9 @@ func TestLateWriteOfAFormerLeader(t *testing.T) {
 	})
 }
 
-// TestFirstLedgerOfAStaleLeader plays another rare history. A process was cut off from news of Services when a channel got its number. Somebody
-// restores the ledger of that time, and the process takes the lead. It knows of one more channel, which asks for any number. So it must not give
-// the channel the number that it doesn't know to be taken.
+// TestFirstLedgerOfAStaleLeader plays another rare history. A process was cut off from news of Services when a channel
+// got its number. Somebody restores the ledger of that time, and the process takes the lead. It knows of one more
+// channel, which asks for any number. So it must not give the channel the number that it doesn't know to be taken.
 func TestFirstLedgerOfAStaleLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t)
@@ -86,12 +88,15 @@ func TestFirstLedgerOfAStaleLeader(t *testing.T) {
 		s.happen(0, func() string { return "somebody restores the ledger" + s.world.put(saved, false) })
 		s.processes = append(s.processes, stale)
 		stale.lead()
-		s.playUntilQuiet(t, func() []choice { return nil }, func(c *call) bool { return c.Kind == api.Services && !c.reads() })
+		s.playUntilQuiet(t, func() []choice { return nil }, func(c *call) bool {
+			return c.Kind == api.Services && !c.reads()
+		})
 		live := slotsOf(s.world.service(ownMuxes()[0]))
 		claims, _, _ := s.promises.claims(ownMuxes()[0])
 		for i := range claims {
 			if name := live[claims[i].Slot()]; name != "" && name != claims[i].MuxName {
-				t.Errorf("%s\none owner: %s is on the mux as %s, and goes to %s", strings.Join(s.story, "\n"), claims[i].Slot(), name, claims[i].Owner)
+				t.Errorf("%s\none owner: %s is on the mux as %s, and goes to %s", strings.Join(s.story, "\n"), claims[i].Slot(),
+					name, claims[i].Owner)
 			}
 		}
 	})
@@ -110,15 +115,15 @@ func newStory(t *testing.T) *Sim {
 	return s
 }
 
-// untilQuiet lets everything go well until nothing is left to do, and checks each write. Requests for which held returns true stay on their way,
-// and untilQuiet returns the first of them.
+// untilQuiet lets everything go well until nothing is left to do, and checks each write. Requests for which held
+// returns true stay on their way, and untilQuiet returns the first of them.
 func (s *Sim) untilQuiet(t *testing.T, held func(*call) bool) (first *call) {
 	t.Helper()
 	return s.playUntilQuiet(t, s.deliveries, held)
 }
 
-// playUntilQuiet does the same, but informers get only the given news. Both end after a minute: the reconciler looks at a frozen mux again and
-// again.
+// playUntilQuiet does the same, but informers get only the given news. Both end after a minute: the reconciler looks at
+// a frozen mux again and again.
 func (s *Sim) playUntilQuiet(t *testing.T, news func() []choice, held func(*call) bool) (first *call) {
 	t.Helper()
 	const limit = time.Minute

@@ -38,7 +38,8 @@ func (r *runner) Add(run manager.Runnable) error {
 		r.runs = append(r.runs, run)
 		return nil
 	}
-	queues := func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	queues := func(name string,
+		limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		q := newQueue(name, limiter)
 		r.sim.mu.Lock()
 		defer r.sim.mu.Unlock()

@@ -45,7 +45,8 @@ func (w *world) driftMux() string {
 	case "moves":
 		port.Port = pick(w.Sim, int32(100), 203, 204, 999)
 	case "adds":
-		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("own-%d", w.server.Version()), Port: pick(w.Sim, int32(104), 205, 7000)})
+		svc.Spec.Ports = append(svc.Spec.Ports,
+			corev1.ServicePort{Name: fmt.Sprintf("own-%d", w.server.Version()), Port: pick(w.Sim, int32(104), 205, 7000)})
 	case "notes":
 		annotate(svc, w.key("summary"), "all is well")
 		annotate(svc, w.key("generation"), pick(w.Sim, svc.Annotations[w.key("generation")], ""))
@@ -76,7 +77,8 @@ func (w *world) driftChannel() string {
 func (w *world) driftSlice() string {
 	var ours []types.NamespacedName
 	for _, key := range w.server.Keys(api.EndpointSlices) {
-		if slice := w.server.Peek(api.EndpointSlices, key).(*discoveryv1.EndpointSlice); muxslices.IsOurSlice(w.language.Keys(), slice) {
+		if slice := w.server.Peek(api.EndpointSlices,
+			key).(*discoveryv1.EndpointSlice); muxslices.IsOurSlice(w.language.Keys(), slice) {
 			ours = append(ours, key)
 		}
 	}

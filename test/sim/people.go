@@ -44,8 +44,10 @@ func (w *world) retype(svc *corev1.Service) string {
 		svc.Spec.Type = corev1.ServiceTypeClusterIP
 		return fmt.Sprintf("%s/%s is no load balancer any more%s", svc.Namespace, svc.Name, w.put(svc, false))
 	}
-	svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, ptr.To(w.key(pick(w.Sim, w.classes("mux", "mux", "spare")...)))
-	return fmt.Sprintf("%s/%s is a channel of %s%s", svc.Namespace, svc.Name, *svc.Spec.LoadBalancerClass, w.put(svc, false))
+	svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, ptr.To(w.key(pick(w.Sim,
+		w.classes("mux", "mux", "spare")...)))
+	return fmt.Sprintf("%s/%s is a channel of %s%s", svc.Namespace, svc.Name, *svc.Spec.LoadBalancerClass,
+		w.put(svc, false))
 }
 
 // hold adds a finalizer to a Service, or removes it.

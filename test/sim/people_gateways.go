@@ -35,9 +35,11 @@ func (w *world) beginGateways() {
 		w.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, false)
 	}
 	w.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: muxNamespace, Name: "template"},
-		Data: map[string]string{"service": fmt.Sprintf("metadata: {annotations: {%s: 203-207}}", w.key("port-range"))}}, false)
+		Data: map[string]string{"service": fmt.Sprintf("metadata: {annotations: {%s: 203-207}}", w.key("port-range"))}},
+		false)
 	w.createClass()
-	w.put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: foreignClass}, Spec: gatewayv1.GatewayClassSpec{ControllerName: "example.com/other"}}, false)
+	w.put(&gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: foreignClass},
+		Spec: gatewayv1.GatewayClassSpec{ControllerName: "example.com/other"}}, false)
 	if w.chance(80) {
 		w.gateway(gateways()[0])
 	}
@@ -46,7 +48,8 @@ func (w *world) beginGateways() {
 func (w *world) createClass() string {
 	class := &gatewayv1.GatewayClass{ObjectMeta: metav1.ObjectMeta{Name: ourClass}}
 	class.Spec.ControllerName = gatewayv1.GatewayController(w.key("gateway"))
-	class.Spec.ParametersRef = &gatewayv1.ParametersReference{Kind: "ConfigMap", Name: "template", Namespace: ptr.To(gatewayv1.Namespace(muxNamespace))}
+	class.Spec.ParametersRef = &gatewayv1.ParametersReference{Kind: "ConfigMap", Name: "template",
+		Namespace: ptr.To(gatewayv1.Namespace(muxNamespace))}
 	return "GatewayClass " + ourClass + " is made" + w.put(class, false)
 }
 
@@ -75,8 +78,8 @@ func (w *world) gatewayDeed() string {
 	return "GatewayClass " + ourClass + " is deleted"
 }
 
-// own returns a copy of an object, or the given empty object with that key if there is none. In one of five cases it deletes an existing object
-// instead, and returns false.
+// own returns a copy of an object, or the given empty object with that key if there is none. In one of five cases it
+// deletes an existing object instead, and returns false.
 func own[T client.Object](w *world, key types.NamespacedName, empty T) (T, bool) {
 	kind := api.KindOf(empty)
 	if is := w.server.Peek(kind, key); is != nil {
@@ -115,17 +118,20 @@ func (w *world) gateway(name string) string {
 	for _, l := range spec.Listeners {
 		text += fmt.Sprintf(" %s=%d/%s", l.Name, l.Port, l.Protocol)
 	}
-	return text + fmt.Sprintf(", and admits ListenerSets of %s%s", *spec.AllowedListeners.Namespaces.From, w.put(gateway, false))
+	return text + fmt.Sprintf(", and admits ListenerSets of %s%s", *spec.AllowedListeners.Namespaces.From,
+		w.put(gateway, false))
 }
 
 func (w *world) allowedListeners() *gatewayv1.AllowedListeners {
-	from := pick(w.Sim, gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromSame)
+	from := pick(w.Sim, gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromAll,
+		gatewayv1.NamespacesFromSame)
 	return &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: &from}}
 }
 
 func (w *world) gatewayListeners() (all []gatewayv1.Listener) {
 	for _, l := range w.listeners() {
-		all = append(all, gatewayv1.Listener{Name: l.Name, Port: l.Port, Protocol: l.Protocol, AllowedRoutes: l.AllowedRoutes})
+		all = append(all, gatewayv1.Listener{Name: l.Name, Port: l.Port, Protocol: l.Protocol,
+			AllowedRoutes: l.AllowedRoutes})
 	}
 	return all
 }
@@ -135,9 +141,12 @@ func (w *world) listeners() (all []gatewayv1.ListenerEntry) {
 	for _, name := range []gatewayv1.SectionName{"a", "b", "c"}[:1+w.rng.IntN(3)] {
 		from := pick(w.Sim, gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromAll, gatewayv1.NamespacesFromSame)
 		l := gatewayv1.ListenerEntry{Name: name, Port: pick(w.Sim, gatewayv1.PortNumber(100), 102, 110, 203, 204, 205),
-			Protocol:      pick(w.Sim, gatewayv1.TCPProtocolType, gatewayv1.TCPProtocolType, gatewayv1.TCPProtocolType, gatewayv1.UDPProtocolType, gatewayv1.HTTPProtocolType),
+			Protocol: pick(w.Sim, gatewayv1.TCPProtocolType, gatewayv1.TCPProtocolType, gatewayv1.TCPProtocolType,
+				gatewayv1.UDPProtocolType, gatewayv1.HTTPProtocolType),
 			AllowedRoutes: &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &from}}}
-		if !slices.ContainsFunc(all, func(other gatewayv1.ListenerEntry) bool { return other.Port == l.Port && other.Protocol == l.Protocol }) {
+		if !slices.ContainsFunc(all, func(other gatewayv1.ListenerEntry) bool {
+			return other.Port == l.Port && other.Protocol == l.Protocol
+		}) {
 			all = append(all, l)
 		}
 	}
@@ -154,7 +163,8 @@ func (w *world) listenerSet() string {
 	if gateway == "" || w.chance(20) {
 		gateway = pick(w.Sim, gateways()...)
 	}
-	set.Spec.ParentRef = gatewayv1.ParentGatewayReference{Group: ptr.To(gatewayv1.Group(gatewayv1.GroupName)), Kind: ptr.To(gatewayv1.Kind("Gateway")),
+	set.Spec.ParentRef = gatewayv1.ParentGatewayReference{Group: ptr.To(gatewayv1.Group(gatewayv1.GroupName)),
+		Kind:      ptr.To(gatewayv1.Kind("Gateway")),
 		Namespace: ptr.To(gatewayv1.Namespace(muxNamespace)), Name: gatewayv1.ObjectName(gateway)}
 	set.Spec.Listeners = w.listeners()
 	text := fmt.Sprintf("ListenerSet %s of %s has listeners", key, gateway)
@@ -179,15 +189,16 @@ func (w *world) wipeStatus() string {
 	case *gatewayv1.ListenerSet:
 		o.Status = gatewayv1.ListenerSetStatus{}
 	case *gatewayv1.TCPRoute: // another controller says something of it
-		o.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: o.Spec.ParentRefs[0], ControllerName: "example.com/other"}}
+		o.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: o.Spec.ParentRefs[0],
+			ControllerName: "example.com/other"}}
 	case *gatewayv1.GatewayClass:
 		o.Status = gatewayv1.GatewayClassStatus{}
 	}
 	return fmt.Sprintf("somebody wipes the status of %s %s%s", kind, key, w.put(object, true))
 }
 
-// mendGateways creates a missing GatewayClass. It gives our class to Gateways whose class doesn't exist: the reconciler decides nothing about
-// those.
+// mendGateways creates a missing GatewayClass. It gives our class to Gateways whose class doesn't exist: the reconciler
+// decides nothing about those.
 func (w *world) mendGateways() {
 	if w.server.Peek(api.GatewayClasses, types.NamespacedName{Name: ourClass}) == nil {
 		w.createClass()

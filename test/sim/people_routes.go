@@ -26,7 +26,8 @@ func (w *world) route() string {
 }
 
 // lead lets a route lead from its parents to its backends.
-func (w *world) lead(key types.NamespacedName, isUDP bool, spec gatewayv1.CommonRouteSpec, backends []gatewayv1.BackendRef) string {
+func (w *world) lead(key types.NamespacedName, isUDP bool, spec gatewayv1.CommonRouteSpec,
+	backends []gatewayv1.BackendRef) string {
 	text := fmt.Sprintf("Route %s", key)
 	if isUDP {
 		text = "UDP" + text
@@ -46,7 +47,8 @@ func (w *world) lead(key types.NamespacedName, isUDP bool, spec gatewayv1.Common
 	return text + routeText(&spec, backends) + w.put(route, false)
 }
 
-// fedRoute lets a route lead from an existing listener to a Service's port of the same protocol, and changes the backends of that Service.
+// fedRoute lets a route lead from an existing listener to a Service's port of the same protocol, and changes the
+// backends of that Service.
 func (w *world) fedRoute() string {
 	listeners := w.promises.routing.listeners
 	if len(listeners) == 0 {
@@ -70,7 +72,8 @@ func (w *world) fedRoute() string {
 		return w.backends()
 	}
 	to := pick(w.Sim, fits...)
-	text := w.lead(key, listener.Protocol == corev1.ProtocolUDP, gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{parentRef(listener)}},
+	text := w.lead(key, listener.Protocol == corev1.ProtocolUDP,
+		gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{parentRef(listener)}},
 		[]gatewayv1.BackendRef{to})
 	return text + ", and " + w.backendsOf(types.NamespacedName{Namespace: key.Namespace, Name: string(to.Name)})
 }
@@ -80,8 +83,9 @@ func parentRef(l *contract.Listener) gatewayv1.ParentReference {
 	if _, isSet := l.Owner.(*gatewayv1.ListenerSet); isSet {
 		kind = "ListenerSet"
 	}
-	return gatewayv1.ParentReference{Group: ptr.To(gatewayv1.Group(gatewayv1.GroupName)), Kind: &kind, SectionName: &l.Name,
-		Namespace: ptr.To(gatewayv1.Namespace(l.Owner.GetNamespace())), Name: gatewayv1.ObjectName(l.Owner.GetName())}
+	return gatewayv1.ParentReference{Group: ptr.To(gatewayv1.Group(gatewayv1.GroupName)), Kind: &kind,
+		SectionName: &l.Name,
+		Namespace:   ptr.To(gatewayv1.Namespace(l.Owner.GetNamespace())), Name: gatewayv1.ObjectName(l.Owner.GetName())}
 }
 
 func routeText(spec *gatewayv1.CommonRouteSpec, backends []gatewayv1.BackendRef) string {
@@ -97,15 +101,18 @@ func routeText(spec *gatewayv1.CommonRouteSpec, backends []gatewayv1.BackendRef)
 }
 
 func parentText(ref *gatewayv1.ParentReference) string {
-	return strings.TrimSuffix(fmt.Sprintf("%s/%s/%s/%s", strings.ToLower(string(*ref.Kind)), *ref.Namespace, ref.Name, ptr.Deref(ref.SectionName, "")), "/")
+	return strings.TrimSuffix(fmt.Sprintf("%s/%s/%s/%s", strings.ToLower(string(*ref.Kind)), *ref.Namespace, ref.Name,
+		ptr.Deref(ref.SectionName, "")), "/")
 }
 
 // parent returns a parentRef, with all defaults set.
 func (w *world) parent() gatewayv1.ParentReference {
-	ref := gatewayv1.ParentReference{Group: ptr.To(gatewayv1.Group(gatewayv1.GroupName)), Kind: ptr.To(gatewayv1.Kind("Gateway")),
+	ref := gatewayv1.ParentReference{Group: ptr.To(gatewayv1.Group(gatewayv1.GroupName)),
+		Kind:      ptr.To(gatewayv1.Kind("Gateway")),
 		Namespace: ptr.To(gatewayv1.Namespace(muxNamespace)), Name: gatewayv1.ObjectName(pick(w.Sim, gateways()...))}
 	if w.chance(40) {
-		ref.Kind, ref.Namespace, ref.Name = ptr.To(gatewayv1.Kind("ListenerSet")), ptr.To(gatewayv1.Namespace(pick(w.Sim, "app", "other"))), "s"
+		ref.Kind, ref.Namespace, ref.Name = ptr.To(gatewayv1.Kind("ListenerSet")), ptr.To(gatewayv1.Namespace(pick(w.Sim,
+			"app", "other"))), "s"
 	}
 	if w.chance(30) {
 		ref.SectionName = ptr.To(pick(w.Sim, gatewayv1.SectionName("a"), "b"))
@@ -124,8 +131,10 @@ func (w *world) backend() gatewayv1.BackendRef {
 }
 
 func backendRef(namespace, name string, port int32) gatewayv1.BackendRef {
-	return gatewayv1.BackendRef{Weight: ptr.To[int32](1), BackendObjectReference: gatewayv1.BackendObjectReference{Group: ptr.To(gatewayv1.Group("")),
-		Kind: ptr.To(gatewayv1.Kind("Service")), Name: gatewayv1.ObjectName(name), Namespace: ptr.To(gatewayv1.Namespace(namespace)), Port: &port}}
+	return gatewayv1.BackendRef{Weight: ptr.To[int32](1),
+		BackendObjectReference: gatewayv1.BackendObjectReference{Group: ptr.To(gatewayv1.Group("")),
+			Kind: ptr.To(gatewayv1.Kind("Service")), Name: gatewayv1.ObjectName(name),
+			Namespace: ptr.To(gatewayv1.Namespace(namespace)), Port: &port}}
 }
 
 // grant lets the routes of one namespace refer to Services of the other.
@@ -137,7 +146,9 @@ func (w *world) grant() string {
 		return fmt.Sprintf("ReferenceGrant %s is deleted", key)
 	}
 	kind := pick(w.Sim, "TCPRoute", "TCPRoute", "UDPRoute")
-	grant.Spec.From = []gatewayv1.ReferenceGrantFrom{{Group: gatewayv1.GroupName, Kind: gatewayv1.Kind(kind), Namespace: gatewayv1.Namespace(from)}}
-	grant.Spec.To = []gatewayv1.ReferenceGrantTo{{Kind: "Service", Name: pick(w.Sim, nil, ptr.To(gatewayv1.ObjectName("a")))}}
+	grant.Spec.From = []gatewayv1.ReferenceGrantFrom{{Group: gatewayv1.GroupName, Kind: gatewayv1.Kind(kind),
+		Namespace: gatewayv1.Namespace(from)}}
+	grant.Spec.To = []gatewayv1.ReferenceGrantTo{{Kind: "Service",
+		Name: pick(w.Sim, nil, ptr.To(gatewayv1.ObjectName("a")))}}
 	return fmt.Sprintf("ReferenceGrant %s is for each %s of %s%s", key, kind, from, w.put(grant, false))
 }

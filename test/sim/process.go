@@ -54,10 +54,13 @@ type process struct {
 func (s *Sim) newProcess(behind int64) *process {
 	s.born++
 	ctx, end := context.WithCancel(context.Background())
-	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end, wrote: map[string]client.Object{},
-		began: map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{}, beganAt: map[types.NamespacedName]time.Time{},
-		learnt: map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}}
-	p.cache = newMemory(s.server, kinds(), map[api.Kind]labels.Selector{api.ConfigMaps: codec.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
+	p := &process{sim: s, name: fmt.Sprintf("reconciler-%d", s.born), ctx: ctx, end: end,
+		wrote:   map[string]client.Object{},
+		began:   map[types.NamespacedName]map[types.NamespacedName]*corev1.Service{},
+		beganAt: map[types.NamespacedName]time.Time{},
+		learnt:  map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}}
+	p.cache = newMemory(s.server, kinds(),
+		map[api.Kind]labels.Selector{api.ConfigMaps: codec.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
 	if s.hasGateways() {
 		p.served = newServed(s, p)
@@ -111,13 +114,15 @@ func (p *process) setup() error {
 	p.served.begin(waker)
 	board := ledger.NewBoard(waker.Wake)
 	line := mux.New(mux.Options{
-		Language: s.language, Cache: p.cache, Live: writer, Writer: writer, Sources: backends.SourcesOf(p.served.ofBackends()), Claimants: p.served.ofMuxes(), OnMux: backends.OnMux,
+		Language: s.language, Cache: p.cache, Live: writer, Writer: writer,
+		Sources: backends.SourcesOf(p.served.ofBackends()), Claimants: p.served.ofMuxes(), OnMux: backends.OnMux,
 		Backing: reports.Of,
 		Ledgers: ledger.NewStore(s.language.Keys(), p.cache, writer, writer), Board: board,
 		Events: events{process: p}, Metrics: figures{}, Now: p.now, RebuildFrom: p.rebuildFrom,
 		Quiet: 50 * time.Millisecond, Longest: time.Second, Budget: s.budget, Parallel: 3, Muxes: 2,
 	})
-	if err := errors.Join(line.Index(p.ctx, m), backends.Index(p.ctx, m.GetFieldIndexer(), s.language), line.Setup(m)); err != nil {
+	if err := errors.Join(line.Index(p.ctx, m), backends.Index(p.ctx, m.GetFieldIndexer(), s.language),
+		line.Setup(m)); err != nil {
 		return err
 	}
 	reports.Changed = line.Wake
@@ -125,7 +130,8 @@ func (p *process) setup() error {
 		return err
 	}
 	return backends.Setup(m, backends.Options{
-		Language: s.language, Claims: board.Known, Claimants: p.served.ofBackends(), Waker: waker, Writer: writer, Live: writer,
+		Language: s.language, Claims: board.Known, Claimants: p.served.ofBackends(), Waker: waker, Writer: writer,
+		Live:    writer,
 		Tell:    func(e plan.Event) { p.tells(e.Object, string(e.Reason), e.Message) },
 		Reports: reports, Concurrency: 2, Now: p.now,
 	})
@@ -194,8 +200,8 @@ func (p *process) saw(mux, key types.NamespacedName) *corev1.Service {
 	return began
 }
 
-// decidedFrom returns the newest state of a mux that the process can have based its last pass on: from the beginning of the pass, from its own
-// later write, or from a live read.
+// decidedFrom returns the newest state of a mux that the process can have based its last pass on: from the beginning of
+// the pass, from its own later write, or from a live read.
 func (p *process) decidedFrom(mux types.NamespacedName) *corev1.Service {
 	saw, learnt := p.saw(mux, mux), p.learnt[mux]
 	if saw == nil || learnt != nil && versionOf(learnt) > versionOf(saw) {

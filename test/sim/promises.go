@@ -74,8 +74,11 @@ type place struct {
 }
 
 func newPromises(s *Sim) *promises {
-	return &promises{sim: s, routing: newRouting(s.language.Prefix()), owners: map[called]types.NamespacedName{}, drifted: map[place]bool{}, told: map[place]plan.PortID{},
-		held: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, pending: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{}, rebuilt: map[types.NamespacedName]bool{}, orphaned: map[place]bool{},
+	return &promises{sim: s, routing: newRouting(s.language.Prefix()), owners: map[called]types.NamespacedName{},
+		drifted: map[place]bool{}, told: map[place]plan.PortID{},
+		held:    map[types.NamespacedName]map[plan.Slot]plan.Claim{},
+		pending: map[types.NamespacedName]map[plan.Slot]plan.Claim{}, doubted: map[types.NamespacedName]bool{},
+		rebuilt: map[types.NamespacedName]bool{}, orphaned: map[place]bool{},
 		slices: map[types.NamespacedName]bool{}, graces: map[types.NamespacedName]bool{}, addresses: map[string]bool{},
 		lost: map[types.NamespacedName]int64{}, kept: map[visit]int64{}, home: map[types.NamespacedName]string{}}
 }
@@ -152,9 +155,10 @@ func (p *promises) ledgerText(cm *corev1.ConfigMap) string {
 	return text
 }
 
-// claims returns the claims of all ledgers of a mux, or only of those ledgers for which some returns true. It returns false if a ledger is unusable
-// or was written by others.
-func (p *promises) claims(mux types.NamespacedName, some ...func(ledger types.NamespacedName) bool) ([]plan.Claim, int64, bool) {
+// claims returns the claims of all ledgers of a mux, or only of those ledgers for which some returns true. It returns
+// false if a ledger is unusable or was written by others.
+func (p *promises) claims(mux types.NamespacedName, some ...func(ledger types.NamespacedName) bool) ([]plan.Claim,
+	int64, bool) {
 	var claims []plan.Claim
 	generation := int64(0)
 	for _, key := range p.sim.world.ledgers() {

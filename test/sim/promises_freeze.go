@@ -39,7 +39,8 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	case reading.Condition > plan.Missing:
 		return fmt.Sprintf("its ledger %s can't be gone by: %s", cm.Name, reading.Why)
 	case reading.Condition != plan.Missing && reading.Ledger.Generation < mux.Generation:
-		return fmt.Sprintf("its ledger %s is of generation %d, and it is at %d", cm.Name, reading.Ledger.Generation, mux.Generation)
+		return fmt.Sprintf("its ledger %s is of generation %d, and it is at %d", cm.Name, reading.Ledger.Generation,
+			mux.Generation)
 	}
 	return ""
 }
@@ -62,7 +63,8 @@ func (p *promises) onFrozen(c *api.Change, mux types.NamespacedName, process *pr
 
 // newcomers checks that newcomers get all their ports or none, and respect the mux's bounds. A channel isn't new if an
 // edited ledger names it, if the written ConfigMap named it before, or if the mux has one of its ports.
-func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, now *plan.Ledger, process *process) string {
+func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, now *plan.Ledger,
+	process *process) string {
 	if process == nil {
 		return ""
 	}
@@ -78,7 +80,8 @@ func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, no
 	for i := range claims {
 		was[claims[i].Owner.Channel] = true
 	}
-	for _, service := range [...]*corev1.Service{p.sim.world.service(mux), process.decidedFrom(mux)} { // the process's state may be reverted by now
+	// the process's state may be reverted by now
+	for _, service := range [...]*corev1.Service{p.sim.world.service(mux), process.decidedFrom(mux)} {
 		for _, name := range slotsOf(service) { // if the ledger was edited or lost, the mux has ports that the ledger lacks
 			was[p.owners[called{mux, name}]] = true
 		}
@@ -98,7 +101,8 @@ func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, no
 			continue
 		}
 		channel := plan.ReadChannel(p.sim.language, seen)
-		for _, later := range [...]*corev1.Service{process.learnt[key], process.knows(key)} { // read live, or from the cache during the pass
+		// read live, or from the cache during the pass
+		for _, later := range [...]*corev1.Service{process.learnt[key], process.knows(key)} {
 			if later != nil && versionOf(later) > versionOf(seen) && has[key] != len(channel.Ports) {
 				channel = plan.ReadChannel(p.sim.language, later)
 			}
@@ -120,7 +124,8 @@ func (p *promises) newcomers(c *api.Change, mux types.NamespacedName, before, no
 
 // newListener checks that a listener that comes to the mux respects the mux's bounds. It ignores Services. A listener
 // has one port, so it can't get a part of its ports.
-func (p *promises) newListener(now *plan.Ledger, mux, key types.NamespacedName, was map[types.NamespacedName]bool, ofNamespace map[string]int, process *process) string {
+func (p *promises) newListener(now *plan.Ledger, mux, key types.NamespacedName, was map[types.NamespacedName]bool,
+	ofNamespace map[string]int, process *process) string {
 	known := process.decidedFrom(mux)
 	if claimants.IsService(key) || was[key] || process.served.saw(mux, key) == nil || known == nil || !p.sim.isMux(known) {
 		return ""
@@ -139,7 +144,8 @@ func beyond(bounds *plan.ObservedMux, now *plan.Ledger, key types.NamespacedName
 	}
 	switch quota := bounds.CapPerNamespace; {
 	case quota > 0 && ofNamespace[key.Namespace] > quota:
-		return fmt.Sprintf("%s comes, and its namespace has %d ports where it may have %d", key, ofNamespace[key.Namespace], quota)
+		return fmt.Sprintf("%s comes, and its namespace has %d ports where it may have %d", key, ofNamespace[key.Namespace],
+			quota)
 	case all > bounds.Cap.Ports:
 		return fmt.Sprintf("%s comes, and the mux has %d ports where it may have %d", key, all, bounds.Cap.Ports)
 	case claimants.IsService(key) && !bounds.Namespaces.Allows(key.Namespace):

@@ -17,8 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/contract"
 )
 
-// status checks our write of an object of the Gateway API: it changes the status alone. A listener is programmed only if the process knows its
-// port on the mux.
+// status checks our write of an object of the Gateway API: it changes the status alone. A listener is programmed only
+// if the process knows its port on the mux.
 func (p *promises) status(c *api.Change, process *process) string {
 	if c.Before == nil || c.After == nil || !statusAlone(c) {
 		return fmt.Sprintf("not ours, not touched: %s %s is written beside its status", c.Kind, c.Key)
@@ -36,7 +36,8 @@ func (p *promises) status(c *api.Change, process *process) string {
 			continue
 		}
 		slot := plan.Slot{Number: l.Port, Protocol: l.Protocol}
-		if claim, held := p.held[l.Mux][slot]; held && claim.Owner.Channel == key && slotsOf(p.sim.world.service(l.Mux))[slot] == claim.MuxName {
+		if claim, held := p.held[l.Mux][slot]; held && claim.Owner.Channel == key &&
+			slotsOf(p.sim.world.service(l.Mux))[slot] == claim.MuxName {
 			p.told[place{l.Mux, slot, claim.MuxName}] = claim.Owner
 		}
 		if before := (contract.Listener{Owner: c.Before, ListenerEntry: l.ListenerEntry}); before.Programmed() {
@@ -44,7 +45,8 @@ func (p *promises) status(c *api.Change, process *process) string {
 		}
 		isGone := p.sim.world.service(l.Mux) == nil // deleted a moment ago, and the pass that reacts may still wait
 		if !isGone && !p.knowsPort(l, process) {
-			return fmt.Sprintf("addresses: listener %s is programmed with %d/%s, which isn't on mux %s", key, l.Port, l.Protocol, l.Mux)
+			return fmt.Sprintf("addresses: listener %s is programmed with %d/%s, which isn't on mux %s", key, l.Port, l.Protocol,
+				l.Mux)
 		}
 		p.sim.point("listener: programmed")
 	}
@@ -102,8 +104,8 @@ func (p *promises) foreignParents(route client.Object) (all []gatewayv1.RoutePar
 	})
 }
 
-// muxService checks what the part for Gateways writes of Services: it creates muxes of Gateways, corrects their labels and annotations, and
-// deletes the mux of a Gateway that is another controller's.
+// muxService checks what the part for Gateways writes of Services: it creates muxes of Gateways, corrects their labels
+// and annotations, and deletes the mux of a Gateway that is another controller's.
 func (p *promises) muxService(c *api.Change, process *process) string {
 	before, _ := c.Before.(*corev1.Service)
 	after, _ := c.After.(*corev1.Service)
@@ -117,13 +119,15 @@ func (p *promises) muxService(c *api.Change, process *process) string {
 		return fmt.Sprintf("not ours, not touched: Service %s is deleted, though its Gateway is ours", c.Key)
 	case after == nil:
 		return ""
-	case !equality.Semantic.DeepEqual(before.Spec, after.Spec) || !equality.Semantic.DeepEqual(before.Status, after.Status):
+	case !equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
+		!equality.Semantic.DeepEqual(before.Status, after.Status):
 		return fmt.Sprintf("not ours, not touched: spec or status of Service %s is written", c.Key)
 	}
 	keys := p.sim.language.Keys()
 	rest := func(svc *corev1.Service) map[string]string {
 		annotations := maps.Clone(svc.Annotations)
-		for _, ours := range [...]string{keys.Multiplexer, keys.AllowedNamespaces, keys.PortRange} { // the last one is in the template
+		// the last one is in the template
+		for _, ours := range [...]string{keys.Multiplexer, keys.AllowedNamespaces, keys.PortRange} {
 			delete(annotations, ours)
 		}
 		return annotations
@@ -137,7 +141,8 @@ func (p *promises) muxService(c *api.Change, process *process) string {
 // gatewayOf returns the name of the Gateway that a Service is made for; nil if it isn't made for one.
 func (p *promises) gatewayOf(svc *corev1.Service) *types.NamespacedName {
 	owner := metav1.GetControllerOf(svc)
-	if owner == nil || owner.Kind != "Gateway" || svc.Labels[p.sim.language.Keys().Managed] != "true" || muxOf(owner.Name).Name != svc.Name {
+	if owner == nil || owner.Kind != "Gateway" || svc.Labels[p.sim.language.Keys().Managed] != "true" ||
+		muxOf(owner.Name).Name != svc.Name {
 		return nil
 	}
 	return &types.NamespacedName{Namespace: svc.Namespace, Name: owner.Name}

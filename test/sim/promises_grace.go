@@ -8,8 +8,9 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// mayEnd returns whether a process may give a number in grace to another channel: the grace is over, was changed, or has more time left than the
-// mux gives now; the process doesn't know the mux's present grace; or more numbers are in grace than the caps allow.
+// mayEnd returns whether a process may give a number in grace to another channel: the grace is over, was changed, or
+// has more time left than the mux gives now; the process doesn't know the mux's present grace; or more numbers are in
+// grace than the caps allow.
 func (p *promises) mayEnd(claim *plan.Claim, mux types.NamespacedName, before *plan.Ledger, process *process) bool {
 	switch {
 	case claim.State != plan.InGrace:
@@ -21,7 +22,8 @@ func (p *promises) mayEnd(claim *plan.Claim, mux types.NamespacedName, before *p
 	return left <= 0 || p.isShortened(mux, left) || p.tooManyGraces(mux, before, claim.Owner.Channel.Namespace)
 }
 
-// knowsGrace returns whether a process's cache has the mux's present grace. Of two leaders, one may have heard of a change before the other.
+// knowsGrace returns whether a process's cache has the mux's present grace. Of two leaders, one may have heard of a
+// change before the other.
 func (p *promises) knowsGrace(mux types.NamespacedName, process *process) bool {
 	heard, now, grace := process.heard(mux), p.sim.world.service(mux), p.sim.language.Keys().ReleaseGrace
 	return heard != nil && now != nil && heard.Annotations[grace] == now.Annotations[grace]

@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// movedMeanwhile returns whether another process moved the ledger away from a ConfigMap since this process read the mux. A mux that named no ledger
-// then counts, too: it hadn't its first ledger yet.
+// movedMeanwhile returns whether another process moved the ledger away from a ConfigMap since this process read the
+// mux. A mux that named no ledger then counts, too: it hadn't its first ledger yet.
 func (p *promises) movedMeanwhile(mux, from types.NamespacedName, process *process) bool {
 	if process == nil {
 		return false
@@ -42,7 +42,9 @@ func continues(next, inForce *plan.Ledger) bool {
 func (p *promises) believed(cm *corev1.ConfigMap, mux types.NamespacedName, read plan.Ledger) plan.Ledger {
 	if p.edited(cm) {
 		live := slotsOf(p.sim.world.service(mux))
-		read.Claims = slices.DeleteFunc(read.Claims, func(claim plan.Claim) bool { return live[claim.Slot()] != claim.MuxName })
+		read.Claims = slices.DeleteFunc(read.Claims, func(claim plan.Claim) bool {
+			return live[claim.Slot()] != claim.MuxName
+		})
 	}
 	return read
 }
@@ -64,15 +66,15 @@ func (p *promises) named(mux, but types.NamespacedName, process *process) (plan.
 	return p.believed(cm, mux, read), good && of == mux
 }
 
-// asWritten returns the ledger in the ConfigMap that a mux names, with everything that people wrote into it. If a claim in it is missing from the
-// ledger's next place, a process goes on with this ledger.
+// asWritten returns the ledger in the ConfigMap that a mux names, with everything that people wrote into it. If a claim
+// in it is missing from the ledger's next place, a process goes on with this ledger.
 func (p *promises) asWritten(mux types.NamespacedName, process *process) *plan.Ledger {
 	read, _, _ := p.reading(p.inForce(mux, process))
 	return &read
 }
 
-// inForce returns the ConfigMap that a mux names as its ledger; nil if it doesn't exist. If others removed the name from the mux, it returns the
-// ConfigMap that the mux named when the process last saw the mux.
+// inForce returns the ConfigMap that a mux names as its ledger; nil if it doesn't exist. If others removed the name
+// from the mux, it returns the ConfigMap that the mux named when the process last saw the mux.
 func (p *promises) inForce(mux types.NamespacedName, process *process) *corev1.ConfigMap {
 	svc := p.sim.world.service(mux)
 	if svc == nil {
@@ -84,7 +86,8 @@ func (p *promises) inForce(mux types.NamespacedName, process *process) *corev1.C
 			name = plan.ReadMux(p.sim.language, seen, false).LedgerInForce
 		}
 	}
-	cm, _ := p.sim.server.Peek(api.ConfigMaps, types.NamespacedName{Namespace: mux.Namespace, Name: name}).(*corev1.ConfigMap)
+	cm, _ := p.sim.server.Peek(api.ConfigMaps,
+		types.NamespacedName{Namespace: mux.Namespace, Name: name}).(*corev1.ConfigMap)
 	return cm
 }
 

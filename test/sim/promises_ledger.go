@@ -35,8 +35,11 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	for i := range now.Claims {
 		p.owners[called{mux, now.Claims[i].MuxName}] = now.Claims[i].Owner.Channel
 	}
-	if svc := p.sim.world.service(mux); svc != nil && (!p.leads(svc, c.Key.Name) || p.movedMeanwhile(mux, c.Key, process)) {
-		return "" // the owner or another process changed the name meanwhile: the mux's version has changed, so nothing follows from this write
+	if svc := p.sim.world.service(mux); svc != nil &&
+		(!p.leads(svc, c.Key.Name) || p.movedMeanwhile(mux, c.Key, process)) {
+		// the owner or another process changed the name meanwhile: the mux's version has changed, so nothing follows from
+		// this write
+		return ""
 	}
 	if stamp := p.stamp(mux); now.Generation < stamp && !p.doubted[mux] {
 		return fmt.Sprintf("claims: the mux has generation %d, and its ledger becomes one of %d", stamp, now.Generation)
@@ -46,8 +49,8 @@ func (p *promises) ledger(c *api.Change, process *process) string {
 	}
 	former := types.NamespacedName{Namespace: mux.Namespace, Name: p.home[mux]}
 	p.home[mux], p.kept[visit{c.By, mux}] = c.Key.Name, c.Version
-	// A ledger moves once the mux names its new place. Until then, another process goes on with the former ConfigMap, and may not know the writes
-	// to the new place.
+	// A ledger moves once the mux names its new place. Until then, another process goes on with the former ConfigMap, and
+	// may not know the writes to the new place.
 	_, moves := p.named(mux, c.Key, process)
 	isLeftOver := former.Name != "" && (moves || p.namesAnother(mux, former))
 	// The mux was deleted while its ledger moved to a ConfigMap that had an older ledger.
@@ -93,7 +96,8 @@ func (p *promises) dropped(c *api.Change, process *process) string {
 		return svc != nil && plan.ReadMux(p.sim.language, svc, false).LedgerInForce == c.Key.Name
 	}
 	if names(p.sim.world.service(mux)) {
-		if process != nil && !names(process.decidedFrom(mux)) { // others made the mux name the moved ledger again before this late deletion
+		// others made the mux name the moved ledger again before this late deletion
+		if process != nil && !names(process.decidedFrom(mux)) {
 			p.loses(mux, c.Version)
 			return ""
 		}
@@ -135,7 +139,8 @@ func contradiction(l *plan.Ledger) string {
 // its namespace isn't allowed any more, or its port now asks for `auto` and the number is outside of the range.
 func (p *promises) asksFor(svc *corev1.Service, mux types.NamespacedName, claim *plan.Claim) bool {
 	channel, _ := p.sim.language.ParseChannel(svc)
-	if !p.sim.language.Classify(svc).Channel() || channel.Mux != mux || p.sim.world.service(mux) == nil || svc.Annotations[p.sim.language.Keys().Disabled] != "" {
+	if !p.sim.language.Classify(svc).Channel() || channel.Mux != mux || p.sim.world.service(mux) == nil ||
+		svc.Annotations[p.sim.language.Keys().Disabled] != "" {
 		return false
 	}
 	settings, _ := p.sim.language.ParseMux(p.sim.world.service(mux))
@@ -168,7 +173,8 @@ func (p *promises) begins(mux types.NamespacedName, process *process) {
 			}
 			continue
 		}
-		if seen := process.began[mux][claim.Owner.Channel]; seen != nil && p.asksFor(seen, mux, &claim) && p.asksNow(mux, &claim) {
+		if seen := process.began[mux][claim.Owner.Channel]; seen != nil && p.asksFor(seen, mux, &claim) &&
+			p.asksNow(mux, &claim) {
 			p.held[mux][slot] = claim
 			delete(p.pending[mux], slot)
 		}
@@ -232,7 +238,8 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 		}
 	}
 	live := slotsOf(p.sim.world.service(mux))
-	isAhead := moves && named.Generation > p.stamp(mux) // the last write of the named ledger isn't on the mux yet, so another process may not know it
+	// the last write of the named ledger isn't on the mux yet, so another process may not know it
+	isAhead := moves && named.Generation > p.stamp(mux)
 	for i := range now.Claims {
 		claim := &now.Claims[i]
 		old := had[claim.Slot()]
@@ -243,17 +250,20 @@ func (p *promises) given(c *api.Change, mux types.NamespacedName, now *plan.Ledg
 			continue
 		}
 		if old != nil && !p.mayEnd(old, mux, &before, process) {
-			return fmt.Sprintf("one owner: %s goes from %s (%s) to %s at once", claim.Slot(), old.Owner.Channel, old.State, claim.Owner.Channel)
+			return fmt.Sprintf("one owner: %s goes from %s (%s) to %s at once", claim.Slot(), old.Owner.Channel, old.State,
+				claim.Owner.Channel)
 		}
 		name := live[claim.Slot()]
 		// If others wrote the ledger, and another process the mux, this process may know of neither.
 		unknown := p.doubted[mux] && !p.found(name, claim.Slot(), mux, process)
-		if owner, ours := p.owners[called{mux, name}]; ours && owner != claim.Owner.Channel && !p.drifted[place{mux, claim.Slot(), name}] {
+		if owner, ours := p.owners[called{mux, name}]; ours && owner != claim.Owner.Channel &&
+			!p.drifted[place{mux, claim.Slot(), name}] {
 			if unknown {
 				p.drifted[place{mux, claim.Slot(), name}] = true // the other process will follow this ledger
 				continue
 			}
-			return fmt.Sprintf("one owner: %s is given to %s while it is on the mux as %s's", claim.Slot(), claim.Owner.Channel, owner)
+			return fmt.Sprintf("one owner: %s is given to %s while it is on the mux as %s's", claim.Slot(), claim.Owner.Channel,
+				owner)
 		}
 	}
 	return ""
@@ -265,14 +275,17 @@ func (p *promises) note(channel *corev1.Service, ours bool) {
 	key := client.ObjectKeyFromObject(channel)
 	says, _ := validation.ParsePorts(channel.Annotations[p.sim.language.Keys().Ports])
 	maps.DeleteFunc(p.told, func(at place, _ plan.PortID) bool {
-		return p.owners[called{at.mux, at.name}] == key && !slices.ContainsFunc(says, func(m validation.PortMapping) bool { return m.Public == at.slot.Number })
+		return p.owners[called{at.mux, at.name}] == key &&
+			!slices.ContainsFunc(says, func(m validation.PortMapping) bool { return m.Public == at.slot.Number })
 	})
 	for mux, held := range p.held {
 		live := slotsOf(p.sim.world.service(mux))
 		for slot, claim := range held {
 			at := place{mux, slot, claim.MuxName}
 			if claim.Owner.Channel == key {
-				shows := slices.ContainsFunc(says, func(m validation.PortMapping) bool { return m.Name == claim.Owner.Name && m.Public == claim.Public })
+				shows := slices.ContainsFunc(says, func(m validation.PortMapping) bool {
+					return m.Name == claim.Owner.Name && m.Public == claim.Public
+				})
 				switch {
 				case !shows:
 					delete(p.told, at)
@@ -284,8 +297,9 @@ func (p *promises) note(channel *corev1.Service, ours bool) {
 	}
 }
 
-// stay checks that a channel keeps each number that it still asks for. With isLeftOver, the mux names another ledger than the one that is written
-// now, or than the one that was written last. Then a number was never in use if the channel's annotation doesn't show it.
+// stay checks that a channel keeps each number that it still asks for. With isLeftOver, the mux names another ledger
+// than the one that is written now, or than the one that was written last. Then a number was never in use if the
+// channel's annotation doesn't show it.
 func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *process, isLeftOver bool) string {
 	is := map[plan.Slot]plan.Claim{}
 	for _, claim := range now.Claims {
@@ -297,7 +311,8 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		if claim.Owner == old.Owner && claim.State == plan.Held {
 			continue
 		}
-		if never := !p.found(old.MuxName, slot, mux, process); never && claim.Owner.Channel == old.Owner.Channel && claim.State == plan.Releasing {
+		if never := !p.found(old.MuxName, slot, mux, process); never && claim.Owner.Channel == old.Owner.Channel &&
+			claim.State == plan.Releasing {
 			continue // the mux refused the port, under this or a new name; if the port got onto the mux since, it must stay
 		}
 		if (p.sim.refused > 0 || isLeftOver) && p.told[place{mux, slot, old.MuxName}] != old.Owner {
@@ -306,7 +321,8 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		if p.doubted[mux] && (process == nil || !p.knewOf(&old, mux, process) || !p.found(old.MuxName, slot, mux, process)) {
 			continue // the process rebuilt the ledger, and didn't know the channel's request or the mux's port
 		}
-		return fmt.Sprintf("it stays: %s is taken from %s, who asks for it still; now it is %s's (%s)", slot, old.Owner.Channel, claim.Owner.Channel, claim.State)
+		return fmt.Sprintf("it stays: %s is taken from %s, who asks for it still; now it is %s's (%s)", slot,
+			old.Owner.Channel, claim.Owner.Channel, claim.State)
 	}
 	return ""
 }

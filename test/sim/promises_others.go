@@ -33,7 +33,8 @@ func (p *promises) others(c *api.Change) {
 			return
 		}
 		p.excuse(func(claim *plan.Claim) bool {
-			return claim.Owner.Channel == c.Key && (before == nil || after == nil || p.asks(before, claim) != p.asks(after, claim))
+			return claim.Owner.Channel == c.Key &&
+				(before == nil || after == nil || p.asks(before, claim) != p.asks(after, claim))
 		})
 		if after != nil {
 			for _, port := range after.Spec.Ports {
@@ -99,7 +100,8 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 			return claimants.IsService(claim.Owner.Channel) && !allows.Allows(claim.Owner.Channel.Namespace)
 		})
 	}
-	if setting(keys.Multiplexer) || p.doubted[key] && (moved || setting(keys.Generation) || setting(keys.AllocationConfigMap)) {
+	if setting(keys.Multiplexer) || p.doubted[key] &&
+		(moved || setting(keys.Generation) || setting(keys.AllocationConfigMap)) {
 		delete(p.held, key)
 		delete(p.pending, key)
 		maps.DeleteFunc(p.told, func(at place, _ plan.PortID) bool { return at.mux == key })
@@ -125,7 +127,8 @@ func (p *promises) othersOnMux(key types.NamespacedName, before, after *corev1.S
 // ledger of the same generation may have been created meanwhile.
 func (p *promises) unseen(key types.NamespacedName, mux *corev1.Service) bool {
 	name := plan.ReadMux(p.sim.language, mux, false).Ledger
-	cm, is := p.sim.server.Peek(api.ConfigMaps, types.NamespacedName{Namespace: key.Namespace, Name: name}).(*corev1.ConfigMap)
+	cm, is := p.sim.server.Peek(api.ConfigMaps,
+		types.NamespacedName{Namespace: key.Namespace, Name: name}).(*corev1.ConfigMap)
 	if !is || codec.Selector().Matches(labels.Set(cm.Labels)) {
 		return false
 	}
@@ -171,7 +174,8 @@ func (p *promises) loses(mux types.NamespacedName, version int64) {
 	}
 }
 
-// inherits returns whether only a lost ledger knew a port's owner, that owner is gone, and the channel's annotation has the port's number.
+// inherits returns whether only a lost ledger knew a port's owner, that owner is gone, and the channel's annotation has
+// the port's number.
 func (p *promises) inherits(mux, channel types.NamespacedName, name string) bool {
 	svc := p.sim.world.service(channel)
 	if svc == nil || p.exists(p.owners[called{mux, name}]) {
@@ -201,7 +205,8 @@ func (p *promises) slice(c *api.Change) string {
 	channel, _ := muxslices.ChannelOfSlice(p.sim.language.Keys(), after)
 	for _, port := range after.Ports {
 		mux := muxslices.MuxOfSlice(p.sim.language.Keys(), after)
-		if owner := p.owners[called{mux, *port.Name}]; owner != channel && !p.doubted[mux] && !p.holds(mux, channel, *port.Name) && !p.inherits(mux, channel, *port.Name) {
+		if owner := p.owners[called{mux, *port.Name}]; owner != channel && !p.doubted[mux] &&
+			!p.holds(mux, channel, *port.Name) && !p.inherits(mux, channel, *port.Name) {
 			return fmt.Sprintf("backends: slice %s carries %s under %s, which is %s's", c.Key, channel, *port.Name, owner)
 		}
 	}

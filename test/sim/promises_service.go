@@ -30,7 +30,8 @@ func (p *promises) service(c *api.Change, process *process) string {
 	if broken := p.foreign(before, now); broken != "" {
 		return "not ours, not touched: " + c.Key.String() + ": " + broken
 	}
-	if p.sim.isMux(before) && (!equality.Semantic.DeepEqual(before.Spec, now.Spec) || !maps.Equal(before.Annotations, now.Annotations)) {
+	if p.sim.isMux(before) &&
+		(!equality.Semantic.DeepEqual(before.Spec, now.Spec) || !maps.Equal(before.Annotations, now.Annotations)) {
 		if why := p.frozen(before, process); why != "" {
 			return fmt.Sprintf("freeze: mux %s is written, though %s", c.Key, why)
 		}
@@ -47,7 +48,8 @@ func (p *promises) service(c *api.Change, process *process) string {
 // foreign returns a change of a field that isn't ours on any Service, or an empty string.
 func (p *promises) foreign(before, now *corev1.Service) string {
 	keys := p.sim.language.Keys()
-	ours := []string{keys.Ports, keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS,
+	ours := []string{keys.Ports, keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary,
+		keys.AggregatedExternalDNS,
 		validation.FormerHostname, validation.FormerCloudflareProxied, validation.ExternalDNSHostname, validation.CloudflareProxied}
 	rest := func(annotations map[string]string) map[string]string {
 		annotations = maps.Clone(annotations)
@@ -64,7 +66,8 @@ func (p *promises) foreign(before, now *corev1.Service) string {
 		return "its spec, beyond its ports"
 	case !equality.Semantic.DeepEqual(rest(before.Annotations), rest(now.Annotations)):
 		return "an annotation"
-	case !equality.Semantic.DeepEqual(before.Labels, now.Labels), !equality.Semantic.DeepEqual(before.Finalizers, now.Finalizers):
+	case !equality.Semantic.DeepEqual(before.Labels, now.Labels),
+		!equality.Semantic.DeepEqual(before.Finalizers, now.Finalizers):
 		return "labels or finalizers"
 	}
 	return ""
@@ -79,8 +82,9 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	// ledger. Then nothing is promised about the new one.
 	late := process != nil && p.kept[visit{process.name, mux}] < p.lost[mux]
 	sure = sure && !late
-	claimed := map[plan.Slot][]string{}               // while a ledger moves, there are two
-	inChannel := map[plan.Slot]types.NamespacedName{} // channels whose numbers may have gone to another of their ports after this was decided
+	claimed := map[plan.Slot][]string{} // while a ledger moves, there are two
+	// channels whose numbers may have gone to another of their ports after this was decided
+	inChannel := map[plan.Slot]types.NamespacedName{}
 	for _, claim := range claims {
 		claimed[claim.Slot()] = append(claimed[claim.Slot()], claim.MuxName)
 		if p.stamp(mux) < generation {
@@ -99,7 +103,8 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 			return fmt.Sprintf("claims: %s comes as %s, which is nobody's", slot, name)
 		case sure && !slices.Contains(claimed[slot], name) && inChannel[slot] != owner:
 			return fmt.Sprintf("claims: %s comes as %s, of %s, and isn't claimed: %s", slot, name, owner, claimsText(claims))
-		case old != "" && !late && p.owners[called{mux, old}] != owner && p.owners[called{mux, old}] != (types.NamespacedName{}) && !p.drifted[place{mux, slot, old}]:
+		case old != "" && !late && p.owners[called{mux, old}] != owner &&
+			p.owners[called{mux, old}] != (types.NamespacedName{}) && !p.drifted[place{mux, slot, old}]:
 			return fmt.Sprintf("one owner: %s goes from %s to %s in one patch", slot, p.owners[called{mux, old}], owner)
 		}
 	}
@@ -113,7 +118,8 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 		// If others replaced the ledger, it may have another name for the channel's port.
 		renamed := p.rebuilt[mux] && p.owners[called{mux, has[slot]}] == claim.Owner.Channel
 		undone := process != nil && p.isOvertaken(mux, process) && !p.knewOf(&claim, mux, process)
-		if held && !late && !undone && claim.MuxName == had[slot] && has[slot] != had[slot] && !renamed && !p.drifted[place{mux, slot, had[slot]}] {
+		if held && !late && !undone && claim.MuxName == had[slot] && has[slot] != had[slot] && !renamed &&
+			!p.drifted[place{mux, slot, had[slot]}] {
 			return fmt.Sprintf("it stays: %s leaves the mux, and %s asks for it still", slot, claim.Owner.Channel)
 		}
 	}
@@ -133,7 +139,8 @@ func (p *promises) isOvertaken(mux types.NamespacedName, process *process) bool 
 	return false
 }
 
-func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string, claimed func(plan.Slot) bool, process *process) string {
+func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string, claimed func(plan.Slot) bool,
+	process *process) string {
 	left := map[types.NamespacedName]bool{}
 	for slot, name := range had {
 		owner, ours := p.owners[called{mux, name}]
@@ -141,7 +148,8 @@ func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string,
 		switch {
 		case !ours && name != "placeholder" && has[slot] != name && !claimed(slot):
 			return fmt.Sprintf("not ours, not touched: port %s (%s) of %s goes", name, slot, mux)
-		case ours && !still && !p.drifted[place{mux, slot, name}]: // where others moved a port, no channel's address leads to it
+		case ours && !still && !p.drifted[place{mux, slot, name}]:
+			// where others moved a port, no channel's address leads to it
 			left[owner] = true
 		}
 	}
@@ -159,7 +167,8 @@ func (p *promises) gone(mux types.NamespacedName, had, has map[plan.Slot]string,
 // hidden checks that a channel shows no address when its last port is removed, as far as the process knows.
 func (p *promises) hidden(mux, channel types.NamespacedName, process *process) string {
 	svc := p.sim.world.service(channel)
-	if svc == nil || process == nil || len(svc.Status.LoadBalancer.Ingress) == 0 || !p.sim.language.Classify(svc).Channel() {
+	if svc == nil || process == nil || len(svc.Status.LoadBalancer.Ingress) == 0 ||
+		!p.sim.language.Classify(svc).Channel() {
 		return ""
 	}
 	named, _ := p.sim.language.ParseClass(*svc.Spec.LoadBalancerClass)
@@ -167,18 +176,22 @@ func (p *promises) hidden(mux, channel types.NamespacedName, process *process) s
 	if named != mux || known == nil || known.UID != svc.UID || len(known.Status.LoadBalancer.Ingress) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("addresses: the last port of %s goes, and it shows %s still", channel, svc.Status.LoadBalancer.Ingress[0].IP)
+	return fmt.Sprintf("addresses: the last port of %s goes, and it shows %s still", channel,
+		svc.Status.LoadBalancer.Ingress[0].IP)
 }
 
 // shown checks a written address: it must be the mux's, and the channel's ports must be on the mux.
 func (p *promises) shown(key types.NamespacedName, before, now *corev1.Service, process *process) string {
 	for _, condition := range before.Status.Conditions {
-		same := slices.ContainsFunc(now.Status.Conditions, func(c metav1.Condition) bool { return equality.Semantic.DeepEqual(c, condition) })
+		same := slices.ContainsFunc(now.Status.Conditions, func(c metav1.Condition) bool {
+			return equality.Semantic.DeepEqual(c, condition)
+		})
 		if !strings.HasPrefix(condition.Type, p.sim.language.Prefix()+"/") && !same {
 			return fmt.Sprintf("not ours, not touched: condition %s of %s", condition.Type, key)
 		}
 	}
-	if len(now.Status.LoadBalancer.Ingress) == 0 || equality.Semantic.DeepEqual(before.Status.LoadBalancer, now.Status.LoadBalancer) {
+	if len(now.Status.LoadBalancer.Ingress) == 0 ||
+		equality.Semantic.DeepEqual(before.Status.LoadBalancer, now.Status.LoadBalancer) {
 		return ""
 	}
 	for _, ingress := range now.Status.LoadBalancer.Ingress {

@@ -111,12 +111,15 @@ func (s *Sim) isMux(svc *corev1.Service) bool {
 func (s *Sim) amidPolicies() string {
 	for _, key := range s.muxes() {
 		svc := s.world.service(key)
-		if !s.isMux(svc) || s.policies.noLedgers || s.promises.frozen(svc, nil) != "" || s.forbidden(key, []byte("{}")) != "" {
+		if !s.isMux(svc) || s.policies.noLedgers || s.promises.frozen(svc, nil) != "" ||
+			s.forbidden(key, []byte("{}")) != "" {
 			continue
 		}
 		// Leave out ledgers to which the mux doesn't lead: a former leader may have created one late, after the owner
 		// named another.
-		claims, _, sure := s.promises.claims(key, func(ledger types.NamespacedName) bool { return s.promises.leads(svc, ledger.Name) })
+		claims, _, sure := s.promises.claims(key, func(ledger types.NamespacedName) bool {
+			return s.promises.leads(svc, ledger.Name)
+		})
 		if !sure {
 			continue
 		}
@@ -139,7 +142,8 @@ func (s *Sim) amidPolicies() string {
 			}
 			if live[claim.Slot()] != claim.MuxName && !claimants.IsService(channel) {
 				if _, ours := s.promises.owners[called{key, live[claim.Slot()]}]; live[claim.Slot()] == "" || ours {
-					return fmt.Sprintf("harm: policies forbid nothing that %s asks for, and %s isn't on %s", channel, claim.Slot(), key)
+					return fmt.Sprintf("harm: policies forbid nothing that %s asks for, and %s isn't on %s", channel, claim.Slot(),
+						key)
 				}
 			}
 			if !claimants.IsService(channel) {

@@ -90,7 +90,8 @@ func (s *Sim) restart() string {
 	}
 }
 
-// isStripped returns whether a slice of ours has lost the label that names its mux: the process that led before can't have known whose slice it is.
+// isStripped returns whether a slice of ours has lost the label that names its mux: the process that led before can't
+// have known whose slice it is.
 func (s *Sim) isStripped(object client.Object) bool {
 	slice, is := object.(*discoveryv1.EndpointSlice)
 	return is && slice.Annotations[s.language.Keys().Managed] == "true" && slice.Labels[discoveryv1.LabelServiceName] == ""
@@ -120,7 +121,8 @@ func (s *Sim) freeze() string {
 		}
 		s.happen(-1, pick(s, deeds...))
 		for n := s.rng.IntN(20); ; n-- {
-			if broken := s.check(); broken != "" { // at once, because a later step changes what we know of the process at its write
+			// at once, because a later step changes what we know of the process at its write
+			if broken := s.check(); broken != "" {
 				return broken
 			}
 			if n == 0 {

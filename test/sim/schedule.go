@@ -28,13 +28,14 @@ type habits struct {
 	slowWrites int
 }
 
-// Slow is the first seed whose histories have slow writes: much happens between the decision of such a write and its arrival. They have everything
-// of Edited histories, too, and no Gateways.
+// Slow is the first seed whose histories have slow writes: much happens between the decision of such a write and its
+// arrival. They have everything of Edited histories, too, and no Gateways.
 const Slow = 20_000_000_000
 
 func newHabits(rng *rand.Rand, seed uint64) habits {
 	some := func(most int) int { return max(0, rng.IntN(2*most)-most/2) }
-	h := habits{fault: some(12), late: some(40), crash: some(3), leaders: some(3), clock: some(2), relist: some(3), skip: some(30),
+	h := habits{fault: some(12), late: some(40), crash: some(3), leaders: some(3), clock: some(2), relist: some(3),
+		skip:   some(30),
 		ledger: some(3), drift: some(5), deeds: 2 + rng.IntN(6), slow: map[api.Kind]int{}}
 	for _, kind := range kinds() {
 		h.slow[kind] = []int{8, 8, 8, 3, 1}[rng.IntN(5)]
@@ -44,7 +45,8 @@ func newHabits(rng *rand.Rand, seed uint64) habits {
 	}
 	if seed >= Admitted {
 		h.policy = max(0, h.policy-2) // most histories have no policies
-		h.reviews, h.outage, h.around, h.cut, h.bookmarks, h.moves = rng.IntN(4) > 0, some(2), rng.IntN(8), some(3), some(2), rng.IntN(3)
+		h.reviews, h.outage, h.around, h.cut, h.bookmarks, h.moves = rng.IntN(
+			4) > 0, some(2), rng.IntN(8), some(3), some(2), rng.IntN(3)
 		if !h.reviews {
 			h.outage = 0
 		}
@@ -72,11 +74,13 @@ func (s *Sim) choices() []choice {
 	list := append(s.requests(), s.deliveries()...)
 	list = append(list, s.work()...)
 	list = append(list, s.fates()...)
-	list = append(list, choice{s.habits.deeds, s.world.deed}, choice{s.habits.drift, s.world.drift}, choice{s.habits.ledger, s.world.ledgerDeed})
+	list = append(list, choice{s.habits.deeds, s.world.deed}, choice{s.habits.drift, s.world.drift},
+		choice{s.habits.ledger, s.world.ledgerDeed})
 	if orphans := s.server.Orphans(); len(orphans) > 0 {
 		list = append(list, choice{2, func() string { return s.collect(&orphans[s.rng.IntN(len(orphans))]) }})
 	}
-	return append(list, choice{2, s.pass}, choice{s.habits.policy, s.world.policy}, choice{s.habits.outage, s.admission.outage},
+	return append(list, choice{2, s.pass}, choice{s.habits.policy, s.world.policy},
+		choice{s.habits.outage, s.admission.outage},
 		choice{s.habits.cut, s.cut}, choice{s.habits.moves, s.world.moveLedger})
 }
 

@@ -19,12 +19,12 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// Routed is the first seed whose histories have Gateways that are served here. They have everything of Edited histories, too. Histories of seeds
-// from Slow on have no Gateways.
+// Routed is the first seed whose histories have Gateways that are served here. They have everything of Edited
+// histories, too. Histories of seeds from Slow on have no Gateways.
 const Routed = 10_000_000_000
 
-// Fed is the first seed whose histories have many routes from an existing listener to a port of the same protocol. In other histories, few
-// listeners have backends.
+// Fed is the first seed whose histories have many routes from an existing listener to a port of the same protocol. In
+// other histories, few listeners have backends.
 const Fed = 15_000_000_000
 
 func (s *Sim) hasGateways() bool { return s.Seed >= Routed && s.Seed < Slow }
@@ -34,7 +34,8 @@ const ofGateways = ", for Gateways"
 
 // servedKinds are the kinds that the part has in its cache. Services are in the cache of the lines, too.
 func servedKinds() []api.Kind {
-	return []api.Kind{api.GatewayClasses, api.Gateways, api.ListenerSets, api.TCPRoutes, api.UDPRoutes, api.ReferenceGrants, api.Namespaces, api.Services}
+	return []api.Kind{api.GatewayClasses, api.Gateways, api.ListenerSets, api.TCPRoutes, api.UDPRoutes,
+		api.ReferenceGrants, api.Namespaces, api.Services}
 }
 
 // served is the part of a process that serves Gateways. It has a cache of its own, as in the process.
@@ -42,8 +43,8 @@ type served struct {
 	*process
 	cache *memory
 	board *line.Board
-	// told has the listeners with which the last pass over each mux began. live has the listeners that the pass read live; nil is a listener that
-	// is gone.
+	// told has the listeners with which the last pass over each mux began. live has the listeners that the pass read live;
+	// nil is a listener that is gone.
 	told map[types.NamespacedName]map[types.NamespacedName]*plan.ObservedChannel
 	// seen has each Gateway as it was in the cache when the last pass over it began.
 	seen map[types.NamespacedName]*gatewayv1.Gateway
@@ -104,8 +105,10 @@ func (g *served) setup(muxes *mux.Line) error {
 	}
 	g.board.WakeMux = muxes.Wake
 	m := &runner{process: g.process, cache: g.cache, client: &api.Client{Server: g.sim.server, Do: g.ask(ofGateways)}}
-	feature := line.New(line.Options{Language: g.sim.language, Board: g.board, Events: events{process: g.process}, Now: g.now, Log: logr.Discard()})
-	return feature.Setup(g.ctx, m, run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"})
+	feature := line.New(line.Options{Language: g.sim.language, Board: g.board, Events: events{process: g.process},
+		Now: g.now, Log: logr.Discard()})
+	return feature.Setup(g.ctx, m,
+		run.Kinds{"Gateway", "GatewayClass", "ListenerSet", "ReferenceGrant", "TCPRoute", "UDPRoute"})
 }
 
 // remembering is a board that remembers which listeners were read live.

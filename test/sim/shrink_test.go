@@ -21,11 +21,13 @@ func TestShrinkKeepsOnlyNecessarySteps(t *testing.T) {
 		return o
 	}
 	whole := play(5, steps(300))
-	if got := Shrink(whole, 600, play); got.Seed != 5 || got.Promise() != "it stays" || !slices.Equal(got.Steps, []int{7, 150, 299}) {
+	if got := Shrink(whole, 600, play); got.Seed != 5 || got.Promise() != "it stays" ||
+		!slices.Equal(got.Steps, []int{7, 150, 299}) {
 		t.Errorf("the history shrinks to %v, which breaks %q", got.Steps, got.Broken)
 	}
 	played = 0
 	if got := Shrink(whole, 5, play); played != 5 || got.Promise() != "it stays" || len(got.Steps) >= 300 {
-		t.Errorf("with 5 tries the history is played %d times, and shrinks to %d steps that break %q", played, len(got.Steps), got.Broken)
+		t.Errorf("with 5 tries the history is played %d times, and shrinks to %d steps that break %q", played, len(got.Steps),
+			got.Broken)
 	}
 }

@@ -79,7 +79,8 @@ func Run(seed uint64, steps []int, telling bool) Outcome {
 }
 
 func newSim(language validation.Language, seed uint64, steps []int, telling bool) *Sim {
-	s := &Sim{Seed: seed, Steps: steps, Telling: telling, language: language, points: map[string]int{}, told: map[string]int{}, buried: map[string]*process{}}
+	s := &Sim{Seed: seed, Steps: steps, Telling: telling, language: language, points: map[string]int{},
+		told: map[string]int{}, buried: map[string]*process{}}
 	s.server = api.NewServer(time.Now)
 	s.promises = newPromises(s)
 	s.world = newWorld(s)
@@ -226,7 +227,8 @@ func (s *Sim) describe(c *api.Change) string {
 			text += " shows " + ingress.IP + ingress.Hostname
 		}
 		for _, condition := range o.Status.Conditions {
-			text += fmt.Sprintf(" %s=%s(%s)", strings.TrimPrefix(condition.Type, s.language.Prefix()+"/"), condition.Status, condition.Reason)
+			text += fmt.Sprintf(" %s=%s(%s)", strings.TrimPrefix(condition.Type, s.language.Prefix()+"/"), condition.Status,
+				condition.Reason)
 		}
 		if o.DeletionTimestamp != nil {
 			text += " deleting"

@@ -170,8 +170,10 @@ func (c *count) covered(t *testing.T) {
 		}
 	}
 	for _, point := range [...]string{"410", "clock jump", "two leaders", "lost lead in mid-apply", "policy: port", "policy: its", "policy: exceeded",
-		"webhook: denied", "webhook: nobody answers", "bookmark", "watch resumed", "crash before patch services", "crash after patch services",
-		"told: QuotaExceeded", "told: ProtocolNotAllowed", "told: HostnameNotAllowed", "listener: programmed", "listener: refused",
+		"webhook: denied", "webhook: nobody answers", "bookmark", "watch resumed", "crash before patch services",
+		"crash after patch services",
+		"told: QuotaExceeded", "told: ProtocolNotAllowed", "told: HostnameNotAllowed", "listener: programmed",
+		"listener: refused",
 		"crash before patch/status gateways", "crash after patch/status gateways"} {
 		if c.points[point] == 0 {
 			t.Errorf("must happen, but didn't: %s", point)
@@ -189,7 +191,8 @@ func (c *count) covered(t *testing.T) {
 
 // points returns all mishaps that may happen. The rarest don't happen in every thousand histories.
 func points() []string {
-	list := []string{"410", "clock jump", "compaction", "crash", "crash with requests under way", "late answer", "relist", "skipped states",
+	list := []string{"410", "clock jump", "compaction", "crash", "crash with requests under way", "late answer", "relist",
+		"skipped states",
 		"start behind", "two leaders", "lost lead in mid-apply", "policy: port", "policy: its", "policy: exceeded",
 		"webhook: denied", "webhook: nobody answers", "no webhook answers", "bookmark", "watch resumed", "slow write"}
 	for _, deed := range [...]string{"breaks", "edits", "empties", "loses", "makes another's", "makes newer", "restores", "saves", "unlabels"} {
@@ -213,7 +216,8 @@ func points() []string {
 	return list
 }
 
-// pointsOfGateways returns the mishaps that only histories with Gateways have. There are few such histories, so not all happen in every thousand histories.
+// pointsOfGateways returns the mishaps that only histories with Gateways have. There are few such histories, so not all
+// happen in every thousand histories.
 func pointsOfGateways() []string {
 	list := []string{"listener: programmed", "listener: refused"}
 	for _, request := range [...]string{"get gateways", "list listenersets", "create services", "delete services", "patch/status gatewayclasses", "patch/status gateways",
@@ -250,7 +254,8 @@ func TestSeedsThatFoundBugs(t *testing.T) {
 		500935, 20685, 508024, 26228, 702703, 705207, 707660, 708155,
 		10000096, 10000437, 10001259, 10001847, 10002951, 10005278, 913682, 10900899, 20000141, 20000604,
 		10904332, 20000316, 20002581, 6003978, 1009008055, 19002492, 9007867, 13002716, 19009923,
-		2000000534, 2009006406, 15002628, 2005000867, 2000002393, 1009107976, 19100421, 2031006971, 1041009264, 61004469, 6000100739,
+		2000000534, 2009006406, 15002628, 2005000867, 2000002393, 1009107976, 19100421, 2031006971, 1041009264, 61004469,
+		6000100739,
 		3071007774, 3682, 15004170, 10028101, 5181, 1002400943, 52000888, 314, 12401883, 1200005311, 3200000430,
 		593, 10000204, 2026, 2000000966, 1000006039, 10008077, 1004001512, 7634, 1000009975,
 		1000023239, 1000025846, 31937, 2000037710, 3000038417,
@@ -274,7 +279,8 @@ func TestMutantsApply(t *testing.T) {
 	gateways, _ := filepath.Glob("../../gateway/control/mutants/*.patch")
 	routes, _ := filepath.Glob("../../gatewayapi/*/mutants/*.patch")
 	if len(patches) == 0 || len(gateways) == 0 || len(routes) == 0 {
-		t.Fatalf("%d mutants of the reconciler, %d of gateways, %d of the Gateway API", len(patches), len(gateways), len(routes))
+		t.Fatalf("%d mutants of the reconciler, %d of gateways, %d of the Gateway API", len(patches), len(gateways),
+			len(routes))
 	}
 	patches = append(append(patches, gateways...), routes...)
 	told, err := os.ReadFile("../../docs/reliability.md")
@@ -294,7 +300,8 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// showGo reads what git reads. Otherwise Go would take the test's result from its cache although a patch or its target has changed.
+// showGo reads what git reads. Otherwise Go would take the test's result from its cache although a patch or its target
+// has changed.
 func showGo(t *testing.T, patch string) {
 	t.Helper()
 	text, err := os.ReadFile(patch)

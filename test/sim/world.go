@@ -74,9 +74,10 @@ func (w *world) begin() {
 }
 
 func (w *world) createMux(key types.NamespacedName) string {
-	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{
-		w.key("multiplexer"): "true", w.key("port-range"): "203-207",
-	}}}
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name,
+		Annotations: map[string]string{
+			w.key("multiplexer"): "true", w.key("port-range"): "203-207",
+		}}}
 	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
 	svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(w.habits.bounds && w.Seed%2 == 1)
 	svc.Spec.Ports = []corev1.ServicePort{{Name: "placeholder", Port: 101}}
@@ -124,20 +125,24 @@ func (w *world) backendsOf(channel types.NamespacedName) string {
 		w.drop(api.EndpointSlices, key)
 		return fmt.Sprintf("slice %s goes", key)
 	}
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, AddressType: discoveryv1.AddressTypeIPv4}
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		AddressType: discoveryv1.AddressTypeIPv4}
 	if is != nil {
 		slice = is.DeepCopy()
 	}
-	slice.Labels = map[string]string{discoveryv1.LabelServiceName: channel.Name, discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"}
+	slice.Labels = map[string]string{discoveryv1.LabelServiceName: channel.Name,
+		discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"}
 	slice.Endpoints = nil
 	for i := range w.rng.IntN(3) {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.1.%d.%d", i, 1+w.rng.IntN(3))},
-			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(w.chance(80))}})
+		slice.Endpoints = append(slice.Endpoints,
+			discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.1.%d.%d", i, 1+w.rng.IntN(3))},
+				Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(w.chance(80))}})
 	}
 	slice.Ports = nil
 	if svc := w.service(channel); svc != nil {
 		for _, port := range svc.Spec.Ports {
-			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: ptr.To(port.Name), Port: ptr.To(8000 + port.Port), Protocol: ptr.To(port.Protocol)})
+			slice.Ports = append(slice.Ports,
+				discoveryv1.EndpointPort{Name: ptr.To(port.Name), Port: ptr.To(8000 + port.Port), Protocol: ptr.To(port.Protocol)})
 		}
 	}
 	return fmt.Sprintf("slice %s has %d endpoint(s)%s", key, len(slice.Endpoints), w.put(slice, false))
@@ -162,7 +167,8 @@ func (w *world) owner() string {
 	if svc == nil {
 		return w.createMux(key)
 	}
-	settings := []string{"port-range", "explicit-range", "max-ports", "allowed-namespaces", "release-grace", "placeholder", "disabled",
+	settings := []string{"port-range", "explicit-range", "max-ports", "allowed-namespaces", "release-grace", "placeholder",
+		"disabled",
 		"allocation-configmap", "deleted", "selector", "multiplexer"}
 	if w.habits.bounds {
 		settings = append(settings, "max-ports-per-namespace", "allowed-protocols", "allowed-hostnames")
@@ -181,7 +187,8 @@ func (w *world) owner() string {
 		"max-ports": {"", "2", "4", ""}, "allowed-namespaces": {"", "app", "", "*"}, "release-grace": {"", "10m", "5s"},
 		"placeholder": {"", "keep", "remove"}, "disabled": {"", "true", ""}, "multiplexer": {"true", "", "true"},
 		"allocation-configmap": {"", "", "elsewhere-" + key.Name}, "max-ports-per-namespace": {"", "1", "2", "3"},
-		"allowed-protocols": {"", "TCP", "TCP,UDP", "UDP"}, "allowed-hostnames": {"", "a.example.com", "*.example.com", "*.{namespace}.example.com"},
+		"allowed-protocols": {"", "TCP", "TCP,UDP", "UDP"},
+		"allowed-hostnames": {"", "a.example.com", "*.example.com", "*.{namespace}.example.com"},
 	}[setting]...)
 	annotate(svc, w.key(setting), value)
 	return fmt.Sprintf("mux %s: %s is %q%s", key, setting, value, w.put(svc, false))
@@ -208,7 +215,8 @@ func (w *world) provider() string {
 		return ""
 	}
 	ingress := pick(w.Sim, nil, []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}},
-		[]corev1.LoadBalancerIngress{{IP: "203.0.113.20", IPMode: ptr.To(corev1.LoadBalancerIPModeVIP), Ports: []corev1.PortStatus{{Port: 101, Protocol: corev1.ProtocolTCP}}}},
+		[]corev1.LoadBalancerIngress{{IP: "203.0.113.20", IPMode: ptr.To(corev1.LoadBalancerIPModeVIP),
+			Ports: []corev1.PortStatus{{Port: 101, Protocol: corev1.ProtocolTCP}}}},
 		[]corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}, {IP: "203.0.113.30"}})
 	w.address(key, ingress)
 	text := ""

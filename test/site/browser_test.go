@@ -31,24 +31,36 @@ func look(t *testing.T, folder, server string) {
 	}
 
 	for _, from := range []string{local, server} {
-		t.Run("search finds a page from "+from[:4], func(t *testing.T) { search(t, chromium.Open(t, from+"/v1.10.0/index.html")) })
-		t.Run("other versions are in a menu from "+from[:4], func(t *testing.T) { versions(t, chromium.Open(t, from+"/v1.10.0/muxes.html")) })
+		t.Run("search finds a page from "+from[:4], func(t *testing.T) {
+			search(t, chromium.Open(t, from+"/v1.10.0/index.html"))
+		})
+		t.Run("other versions are in a menu from "+from[:4], func(t *testing.T) {
+			versions(t, chromium.Open(t, from+"/v1.10.0/muxes.html"))
+		})
 	}
 	t.Run("the first page shows the product", func(t *testing.T) {
 		b := chromium.Open(t, local+"/index.html") // the newest release
 		b.Until("the first page", `document.readyState === 'complete' && location.pathname.endsWith('/v1.10.0/index.html')`)
-		b.Says("one load balancer", "203.0.113.10", "Application teams", "Platform teams", "Operators", "Contributors", "v1.10.0")
-		if low := browser.Evaluate[float64](b, `document.querySelector('.halves').getBoundingClientRect().bottom`); low > 900 {
+		b.Says("one load balancer", "203.0.113.10", "Application teams", "Platform teams", "Operators", "Contributors",
+			"v1.10.0")
+		if low := browser.Evaluate[float64](b,
+			`document.querySelector('.halves').getBoundingClientRect().bottom`); low > 900 {
 			t.Errorf("the picture ends at %v, below a screen of 900", low)
 		}
 	})
-	t.Run("light and dark differ, and the switch is remembered", func(t *testing.T) { themes(t, chromium.Open(t, server+"/v1.10.0/index.html")) })
+	t.Run("light and dark differ, and the switch is remembered", func(t *testing.T) {
+		themes(t, chromium.Open(t, server+"/v1.10.0/index.html"))
+	})
 	wide := pages
 	if !long.Runs() {
 		wide = coloured // what fits on a phone fits on a desktop
 	}
-	t.Run("pages are readable on a desktop", func(t *testing.T) { readable(t, chromium.Open(t, local+"/v1.10.0/index.html"), local, wide, 1440) })
-	t.Run("pages are readable on a phone", func(t *testing.T) { readable(t, chromium.Open(t, server+"/v1.10.0/index.html"), server, pages, 390) })
+	t.Run("pages are readable on a desktop", func(t *testing.T) {
+		readable(t, chromium.Open(t, local+"/v1.10.0/index.html"), local, wide, 1440)
+	})
+	t.Run("pages are readable on a phone", func(t *testing.T) {
+		readable(t, chromium.Open(t, server+"/v1.10.0/index.html"), server, pages, 390)
+	})
 	t.Run("a phone has a menu of the pages", func(t *testing.T) {
 		b := chromium.Open(t, local+"/v1.10.0/muxes.html")
 		b.Do(chromedp.EmulateViewport(390, 844))
@@ -75,19 +87,21 @@ func look(t *testing.T, folder, server string) {
 func search(t *testing.T, b *browser.Tab) {
 	ask(b, "release-grace mux")
 	b.Until("results", `document.querySelectorAll('#site-results li').length`)
-	pages := browser.Evaluate[[]string](b, `[...document.querySelectorAll('#site-results a')].map((a) => a.getAttribute('href').split('#')[0])`)
+	pages := browser.Evaluate[[]string](b,
+		`[...document.querySelectorAll('#site-results a')].map((a) => a.getAttribute('href').split('#')[0])`)
 	if !slices.Contains(pages, "muxes.html") {
 		t.Errorf("muxes.html isn't found, but %v", pages)
 	}
 	first := browser.Evaluate[string](b, `document.querySelector('#site-results a').getAttribute('href')`)
 	b.Do(chromedp.KeyEvent(kb.Enter))
-	b.Until("the first result", fmt.Sprintf("document.readyState === 'complete' && location.href.endsWith(%s)", browser.Quoted(first)))
+	b.Until("the first result",
+		fmt.Sprintf("document.readyState === 'complete' && location.href.endsWith(%s)", browser.Quoted(first)))
 	ask(b, "xyzzy <b>")
 	b.Says("Nothing has all of these words: xyzzy <b>")
 }
 
-// ask presses / to get to the search field, and types. The driver sends the character / too, which a keyboard doesn't; so the field is
-// emptied first.
+// ask presses / to get to the search field, and types. The driver sends the character / too, which a keyboard doesn't;
+// so the field is emptied first.
 func ask(b *browser.Tab, words string) {
 	b.Do(chromedp.KeyEvent("/"))
 	b.Until("the key / leads to the field", `document.activeElement.id === 'site-query'`)
@@ -101,8 +115,10 @@ func versions(t *testing.T, b *browser.Tab) {
 	if diff := cmp.Diff([]string{"v1.10.0", "v1.10.0-rc.1", "v1.9.0", "v1.10.0-3-gabcdef0-dirty"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	browser.Evaluate[bool](b, `(() => { const menu = document.querySelector('select.version'); menu.value = 'v1.9.0'; return menu.dispatchEvent(new Event('change')) })()`)
-	b.Until("the same page of the other version", `document.readyState === 'complete' && location.pathname.endsWith('/v1.9.0/muxes.html')`)
+	browser.Evaluate[bool](b,
+		`(() => { const menu = document.querySelector('select.version'); menu.value = 'v1.9.0'; return menu.dispatchEvent(new Event('change')) })()`)
+	b.Until("the same page of the other version",
+		`document.readyState === 'complete' && location.pathname.endsWith('/v1.9.0/muxes.html')`)
 }
 
 func themes(t *testing.T, b *browser.Tab) {
@@ -124,8 +140,8 @@ func themes(t *testing.T, b *browser.Tab) {
 	}
 }
 
-// readable checks on each page that nothing is wider than the screen, that texts have contrast, and that the browser loaded nothing from another
-// site.
+// readable checks on each page that nothing is wider than the screen, that texts have contrast, and that the browser
+// loaded nothing from another site.
 func readable(t *testing.T, b *browser.Tab, from string, pages []string, width int64) {
 	b.Do(chromedp.EmulateViewport(width, 900))
 	for _, page := range pages {
@@ -138,7 +154,8 @@ func readable(t *testing.T, b *browser.Tab, from string, pages []string, width i
 				t.Errorf("%s requests %s", page, name)
 			}
 		}
-		if broken := browser.Evaluate[[]string](b, `[...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)`); len(broken) > 0 {
+		if broken := browser.Evaluate[[]string](b,
+			`[...document.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)`); len(broken) > 0 {
 			t.Errorf("%s can't show %v", page, broken)
 		}
 		if !slices.Contains(coloured, page) {
@@ -166,7 +183,8 @@ func shots(t *testing.T, chromium browser.Chromium, from string) {
 	for _, page := range []string{"index", "channels", "console", "dataplane", "rules", "glossary", "gateways", "performance", "pages"} {
 		for _, like := range []string{"light", "dark"} {
 			for size, width := range map[string]int64{"wide": 1440, "narrow": 390} {
-				b.Do(browser.Scheme(like), chromedp.EmulateViewport(width, 900), chromedp.Navigate(from+"/v1.10.0/"+page+".html"), chromedp.Sleep(100*time.Millisecond))
+				b.Do(browser.Scheme(like), chromedp.EmulateViewport(width, 900), chromedp.Navigate(from+"/v1.10.0/"+page+".html"),
+					chromedp.Sleep(100*time.Millisecond))
 				picture, err := chromedp.Run(b.Context, chromedp.CaptureScreenshot())
 				if err != nil {
 					t.Fatal(err)

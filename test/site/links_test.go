@@ -17,25 +17,37 @@ import (
 // TestFaultsAreFound checks that each kind of fault on a page is found.
 func TestFaultsAreFound(t *testing.T) {
 	for name, tc := range map[string]struct{ page, want string }{
-		"a good page":                     {`<a href="b.html#part">b</a> <a href="#top">up</a> <img src="a.svg" alt="A"><a href="https://example.com/">far</a>`, ""},
-		"a page that doesn't exist":       {`<a href="c.html">c</a>`, "c.html doesn't exist"},
-		"an anchor that doesn't exist":    {`<a href="b.html#no">b</a>`, "b.html has no anchor #no"},
-		"an anchor of the page itself":    {`<a href="#no">a</a>`, "a.html has no anchor #no"},
-		"a Markdown page":                 {`<a href="b.md">b</a>`, "b.md doesn't exist"},
-		"a folder":                        {`<a href="sub">b</a>`, "sub is a folder: a browser without a server shows no page"},
-		"an address from the root":        {`<a href="/b.html">b</a>`, "/b.html depends on where the folder lies"},
-		"an empty link":                   {`<a href="">b</a>`, "a link leads nowhere"},
-		"a picture that doesn't exist":    {`<img src="no.png" alt="No">`, "no.png doesn't exist"},
-		"a picture without words":         {`<img src="a.svg">`, "the picture a.svg has no alt"},
-		"a picture of another host":       {`<img src="https://example.com/a.png" alt="A">`, "the page requests https://example.com/a.png"},
-		"a script of another host":        {`<script src="//example.com/a.js"></script>`, "the page requests //example.com/a.js"},
-		"a style sheet of another host":   {`<link rel="stylesheet" href="https://example.com/a.css">`, "the page requests https://example.com/a.css"},
-		"a frame of another host":         {`<iframe src="https://example.com/"></iframe>`, "the page requests https://example.com/"},
-		"a form that sends to another":    {`<form action="https://example.com/"></form>`, "the page requests https://example.com/"},
-		"pictures for other screens":      {`<img src="a.svg" alt="A" srcset="https://example.com/a.png 2x">`, "srcset isn't checked"},
-		"a style that loads something":    {`<p style="background: url(https://example.com/a.png)">`, "the page requests https://example.com/a.png"},
-		"a style sheet with an import":    {`<style>@import "https://example.com/a.css";</style>`, "the page requests https://example.com/a.css"},
-		"a browser that connects early":   {`<link rel="preconnect" href="https://example.com">`, "the page requests https://example.com"},
+		"a good page": {
+			`<a href="b.html#part">b</a> <a href="#top">up</a> <img src="a.svg" alt="A"><a href="https://example.com/">far</a>`,
+			""},
+		"a page that doesn't exist":    {`<a href="c.html">c</a>`, "c.html doesn't exist"},
+		"an anchor that doesn't exist": {`<a href="b.html#no">b</a>`, "b.html has no anchor #no"},
+		"an anchor of the page itself": {`<a href="#no">a</a>`, "a.html has no anchor #no"},
+		"a Markdown page":              {`<a href="b.md">b</a>`, "b.md doesn't exist"},
+		"a folder": {`<a href="sub">b</a>`, "sub is a folder: a browser without a server shows no " +
+			"page"},
+		"an address from the root":     {`<a href="/b.html">b</a>`, "/b.html depends on where the folder lies"},
+		"an empty link":                {`<a href="">b</a>`, "a link leads nowhere"},
+		"a picture that doesn't exist": {`<img src="no.png" alt="No">`, "no.png doesn't exist"},
+		"a picture without words":      {`<img src="a.svg">`, "the picture a.svg has no alt"},
+		"a picture of another host": {`<img src="https://example.com/a.png" alt="A">`, "the page requests " +
+			"https://example.com/a.png"},
+		"a script of another host": {`<script src="//example.com/a.js"></script>`, "the page requests " +
+			"//example.com/a.js"},
+		"a style sheet of another host": {`<link rel="stylesheet" href="https://example.com/a.css">`, "the page requests " +
+			"https://example.com/a.css"},
+		"a frame of another host": {`<iframe src="https://example.com/"></iframe>`, "the page requests " +
+			"https://example.com/"},
+		"a form that sends to another": {`<form action="https://example.com/"></form>`, "the page requests " +
+			"https://example.com/"},
+		"pictures for other screens": {`<img src="a.svg" alt="A" srcset="https://example.com/a.png 2x">`, "srcset isn't " +
+			"checked"},
+		"a style that loads something": {`<p style="background: url(https://example.com/a.png)">`, "the page requests " +
+			"https://example.com/a.png"},
+		"a style sheet with an import": {`<style>@import "https://example.com/a.css";</style>`, "the page requests " +
+			"https://example.com/a.css"},
+		"a browser that connects early": {`<link rel="preconnect" href="https://example.com">`, "the page requests " +
+			"https://example.com"},
 		"two elements with the same name": {`<p id="x"></p><p id="x"></p>`, "two elements have the id x"},
 		"left-out HTML":                   {`<!-- raw HTML omitted -->`, "the Markdown has HTML, which the site leaves out"},
 	} {

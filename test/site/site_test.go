@@ -99,7 +99,8 @@ func TestSiteOfACheckout(t *testing.T) {
 // build builds the website as a user does.
 func build(t *testing.T, folder, version string, settings ...string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "site", "SITE=" + folder, "VERSION=" + version}, settings...)...)
+	command := exec.CommandContext(t.Context(), "make",
+		append([]string{"--no-print-directory", "site", "SITE=" + folder, "VERSION=" + version}, settings...)...)
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -50,8 +50,10 @@ func TestLevel(t *testing.T) {
 		"a false variable":            {debug: "off", want: "info"},
 		"a flag overrides a variable": {level: "warn", debug: "1", want: "warn"},
 		"a flag in capitals":          {level: "ERROR", want: "error"},
-		"an unknown level":            {level: "loud", want: "info", problem: `--log-level "loud": write debug, info, warn or error`},
-		"a level that hides errors":   {level: "fatal", want: "info", problem: `--log-level "fatal": write debug, info, warn or error`},
+		"an unknown level": {level: "loud", want: "info",
+			problem: `--log-level "loud": write debug, info, warn or error`},
+		"a level that hides errors": {level: "fatal", want: "info",
+			problem: `--log-level "fatal": write debug, info, warn or error`},
 		"perhaps": {debug: "perhaps", want: "info",
 			problem: `SVC_LB_MUX_DEBUG "perhaps" is neither true nor false: write one of them, or overrule it with --log-level`},
 	} {

@@ -7,7 +7,8 @@ import (
 )
 
 // ExternalDNSUsage is the help text of the flag --external-dns-prefixes.
-const ExternalDNSUsage = "`prefixes` of external-dns's annotations, separated by commas; if empty, its two default prefixes (EXTERNAL_DNS_PREFIXES)"
+const ExternalDNSUsage = "`prefixes` of external-dns's annotations, separated by commas; if empty, its two default " +
+	"prefixes (EXTERNAL_DNS_PREFIXES)"
 
 // ExternalDNS checks a list of prefixes of external-dns's annotations.
 func ExternalDNS(name, value string) error {

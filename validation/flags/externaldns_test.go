@@ -31,7 +31,8 @@ func TestExternalDNSPrefixes(t *testing.T) {
 			}
 		})
 	}
-	if err := ExternalDNS("--external-dns-prefixes", "a.example.com,Dns_1"); err == nil || !strings.Contains(err.Error(), `--external-dns-prefixes: prefix "Dns_1"`) {
+	if err := ExternalDNS("--external-dns-prefixes", "a.example.com,Dns_1"); err == nil ||
+		!strings.Contains(err.Error(), `--external-dns-prefixes: prefix "Dns_1"`) {
 		t.Errorf("got %v", err)
 	}
 }

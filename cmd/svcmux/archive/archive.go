@@ -4,7 +4,8 @@
 //	record.go   keeps the answers of a cluster   serve.go   answers commands in place of a cluster
 //	request.go  requests, and the kinds that a snapshot may have
 //
-// A snapshot is recorded between the client and the API server, and served at the same place. So commands work with it without knowing it.
+// A snapshot is recorded between the client and the API server, and served at the same place. So commands work with it
+// without knowing it.
 package archive
 
 import (
@@ -24,7 +25,8 @@ type Archive struct {
 // Object is an object as JSON has it.
 type Object map[string]any
 
-// Header lists the requests that the API server answered. Commands get the same answers from the snapshot, refusals included.
+// Header lists the requests that the API server answered. Commands get the same answers from the snapshot, refusals
+// included.
 type Header struct {
 	Schema     string    `json:"schema"`
 	Taken      time.Time `json:"taken"`
@@ -96,5 +98,6 @@ func (o Object) fields(field string) map[string]any {
 
 // compare sorts objects by kind, namespace and name.
 func compare(a, b Object) int {
-	return cmp.Or(cmp.Compare(a.Kind(), b.Kind()), cmp.Compare(a.Namespace(), b.Namespace()), cmp.Compare(a.Name(), b.Name()))
+	return cmp.Or(cmp.Compare(a.Kind(), b.Kind()), cmp.Compare(a.Namespace(), b.Namespace()),
+		cmp.Compare(a.Name(), b.Name()))
 }

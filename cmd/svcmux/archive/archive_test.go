@@ -14,7 +14,8 @@ func TestAbsentKindIsRecorded(t *testing.T) {
 	recorder := NewRecorder()
 	get := func(through http.RoundTripper) int {
 		client := http.Client{Transport: through}
-		response, err := client.Get(server.URL + "/apis/monitoring.coreos.com/v1/namespaces/svc-mux/prometheusrules?limit=500") //nolint:noctx // the server is the test's
+		response, err := client.Get(server.URL +
+			"/apis/monitoring.coreos.com/v1/namespaces/svc-mux/prometheusrules?limit=500") //nolint:noctx // the server is the test's
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +33,8 @@ func TestAbsentKindIsRecorded(t *testing.T) {
 // TestSecretsAreNotKept records requests that no command makes.
 func TestSecretsAreNotKept(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, `{"kind":"SecretList","items":[{"metadata":{"namespace":"shop","name":"key"},"data":{"key":"c2VjcmV0"}}],"metadata":{"name":"key"}}`)
+		_, _ = io.WriteString(w,
+			`{"kind":"SecretList","items":[{"metadata":{"namespace":"shop","name":"key"},"data":{"key":"c2VjcmV0"}}],"metadata":{"name":"key"}}`)
 	}))
 	t.Cleanup(server.Close)
 	recorder := NewRecorder()

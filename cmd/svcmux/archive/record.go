@@ -119,7 +119,8 @@ func rightOf(body []byte) (Right, error) {
 	var asked review
 	err := json.Unmarshal(body, &asked)
 	of := asked.Spec.ResourceAttributes
-	return Right{User: asked.Spec.User, Verb: of.Verb, Group: of.Group, Resource: of.Resource, Subresource: of.Subresource, Namespace: of.Namespace}, err
+	return Right{User: asked.Spec.User, Verb: of.Verb, Group: of.Group, Resource: of.Resource, Subresource: of.Subresource,
+		Namespace: of.Namespace}, err
 }
 
 // decode decodes JSON, and keeps large numbers as they are.

@@ -15,14 +15,17 @@ type kind struct{ apiVersion, resource, name string }
 func kinds() []kind {
 	const gatewayAPI = "gateway.networking.k8s.io/v1"
 	return []kind{
-		{"v1", "configmaps", "ConfigMap"}, {"v1", "namespaces", "Namespace"}, {"v1", "nodes", "Node"}, {"v1", "services", "Service"},
+		{"v1", "configmaps", "ConfigMap"}, {"v1", "namespaces", "Namespace"}, {"v1", "nodes", "Node"},
+		{"v1", "services", "Service"},
 		{"admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"},
 		{"apps/v1", "daemonsets", "DaemonSet"}, {"apps/v1", "deployments", "Deployment"},
 		{"cert-manager.io/v1", "certificates", "Certificate"},
 		{"coordination.k8s.io/v1", "leases", "Lease"},
 		{"discovery.k8s.io/v1", "endpointslices", "EndpointSlice"},
-		{gatewayAPI, "gatewayclasses", "GatewayClass"}, {gatewayAPI, "gateways", "Gateway"}, {gatewayAPI, "listenersets", "ListenerSet"},
-		{gatewayAPI, "referencegrants", "ReferenceGrant"}, {gatewayAPI, "tcproutes", "TCPRoute"}, {gatewayAPI, "udproutes", "UDPRoute"},
+		{gatewayAPI, "gatewayclasses", "GatewayClass"}, {gatewayAPI, "gateways", "Gateway"},
+		{gatewayAPI, "listenersets", "ListenerSet"},
+		{gatewayAPI, "referencegrants", "ReferenceGrant"}, {gatewayAPI, "tcproutes", "TCPRoute"},
+		{gatewayAPI, "udproutes", "UDPRoute"},
 		{"monitoring.coreos.com/v1", "prometheusrules", "PrometheusRule"},
 	}
 }

@@ -28,7 +28,8 @@ func (a *Archive) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	isRead := slices.ContainsFunc(a.Read, func(list Request) bool { return list.includes(ask) })
-	isAbsent := slices.ContainsFunc(a.Absent, func(absent Request) bool { return absent == ask || absent.includes(ask) }) // of an absent kind, no object exists
+	// of an absent kind, no object exists
+	isAbsent := slices.ContainsFunc(a.Absent, func(absent Request) bool { return absent == ask || absent.includes(ask) })
 	found := a.find(ask)
 	switch {
 	case isAbsent, ask.Name != "" && len(found) == 0 && isRead:
@@ -37,7 +38,8 @@ func (a *Archive) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer(r, http.StatusOK, found[0]), nil
 	case ask.Name == "" && isRead:
 		kind, _ := ask.kindOf()
-		return answer(r, http.StatusOK, Object{"apiVersion": kind.apiVersion, "kind": kind.name + "List", "metadata": Object{}, "items": found}), nil
+		return answer(r, http.StatusOK,
+			Object{"apiVersion": kind.apiVersion, "kind": kind.name + "List", "metadata": Object{}, "items": found}), nil
 	}
 	return refuse(r, http.StatusForbidden, fmt.Sprintf("%s is forbidden: %s", ask.Resource, notRead(ask))), nil
 }
@@ -64,7 +66,8 @@ func (a *Archive) find(ask Request) []Object {
 	found := []Object{}
 	for _, object := range a.Objects {
 		if object.Kind() == kind.name && (ask.Namespace == "" || object.Namespace() == ask.Namespace) &&
-			(ask.Name == "" || object.Name() == ask.Name) && (ask.Selector == "" || selector.Matches(labels.Set(object.labels()))) {
+			(ask.Name == "" || object.Name() == ask.Name) &&
+			(ask.Selector == "" || selector.Matches(labels.Set(object.labels()))) {
 			found = append(found, object)
 		}
 	}
@@ -97,13 +100,15 @@ func (a *Archive) review(r *http.Request) (*http.Response, error) {
 
 func refuse(r *http.Request, code int, message string) *http.Response {
 	reason := map[int]string{http.StatusForbidden: "Forbidden", http.StatusNotFound: "NotFound"}[code]
-	return answer(r, code, Object{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message})
+	return answer(r, code,
+		Object{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message})
 }
 
 func answer(r *http.Request, code int, object Object) *http.Response {
 	text, _ := json.Marshal(object) // it came from JSON
 	return &http.Response{
 		Status: http.StatusText(code), StatusCode: code, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)),
+		ContentLength: int64(len(text)),
 	}
 }

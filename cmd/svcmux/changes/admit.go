@@ -15,10 +15,12 @@ import (
 func (p *prediction) denial(old, manifest, merged *corev1.Service) (*Denied, error) {
 	name := merged.Namespace + "/" + merged.Name
 	if merged.Name == "" {
-		return &Denied{merged.Namespace + "/" + cmp.Or(merged.GenerateName, "?"), "NoName", "it has no metadata.name, which kubectl apply needs: name it"}, nil
+		return &Denied{merged.Namespace + "/" + cmp.Or(merged.GenerateName, "?"), "NoName", "it has no metadata.name, " +
+			"which kubectl apply needs: name it"}, nil
 	}
 	if was, is := classOf(old), classOf(merged); isLoadBalancer(old) && isLoadBalancer(merged) && was != is {
-		return &Denied{name, "ClassImmutable", "spec.loadBalancerClass is " + was + " and can't become " + is + ": delete the Service, and create it again"}, nil
+		return &Denied{name, "ClassImmutable",
+			"spec.loadBalancerClass is " + was + " and can't become " + is + ": delete the Service, and create it again"}, nil
 	}
 	problems := p.problems[manifest]
 	if len(problems) == 0 {
@@ -36,8 +38,8 @@ func (p *prediction) denial(old, manifest, merged *corev1.Service) (*Denied, err
 	return &Denied{name, string(problems[0].Reason), messagesOf(problems)}, nil
 }
 
-// forbiddenNames returns the DNS names that external-dns would take from a channel, and that its mux doesn't allow. The webhook denies them
-// because the reconciler can't keep them out.
+// forbiddenNames returns the DNS names that external-dns would take from a channel, and that its mux doesn't allow. The
+// webhook denies them because the reconciler can't keep them out.
 func (p *prediction) forbiddenNames(old, merged *corev1.Service) ([]validation.Problem, error) {
 	if p.language.Classify(merged) != validation.IsChannel {
 		return nil, nil
@@ -56,7 +58,9 @@ func (p *prediction) forbiddenNames(old, merged *corev1.Service) ([]validation.P
 		return nil, err
 	}
 	predictions := forecast.Survey(seen.World).Channel(before, after, false)
-	predictions = slices.DeleteFunc(predictions, func(p forecast.Prediction) bool { return !p.Proven || p.Reason != plan.HostnameNotAllowed })
+	predictions = slices.DeleteFunc(predictions, func(p forecast.Prediction) bool {
+		return !p.Proven || p.Reason != plan.HostnameNotAllowed
+	})
 	problems := make([]validation.Problem, 0, len(predictions))
 	for i := range predictions {
 		problems = append(problems, predictions[i].Problem)

@@ -91,9 +91,9 @@ func (c *comparison) channel(key types.NamespacedName) Channel {
 	return changed
 }
 
-// reportsRefusal is true for a channel that is refused with the files, if without them it doesn't exist, is accepted, is refused with another
-// Change, or asks for or gets something else. If only the message differs, that is no change. A channel that stays disabled is reported only if the
-// files take away a number that a port of it would get later.
+// reportsRefusal is true for a channel that is refused with the files, if without them it doesn't exist, is accepted,
+// is refused with another Change, or asks for or gets something else. If only the message differs, that is no change. A
+// channel that stays disabled is reported only if the files take away a number that a port of it would get later.
 func (c *comparison) reportsRefusal(key types.NamespacedName) bool {
 	was, is := c.before.verdicts[key], c.after.verdicts[key]
 	if is == nil || is.Accepted {
@@ -109,12 +109,14 @@ func (c *comparison) reportsRefusal(key types.NamespacedName) bool {
 	if was == nil || was.Accepted || changeOf(was.Reason) != changeOf(is.Reason) {
 		return true
 	}
-	return !reflect.DeepEqual(c.before.wish(key), c.after.wish(key)) || slices.ContainsFunc(c.portsOf(key), func(id plan.PortID) bool {
-		return c.before.grants[id] != c.after.grants[id] || c.before.ports[id] != c.after.ports[id]
-	})
+	return !reflect.DeepEqual(c.before.wish(key), c.after.wish(key)) ||
+		slices.ContainsFunc(c.portsOf(key), func(id plan.PortID) bool {
+			return c.before.grants[id] != c.after.grants[id] || c.before.ports[id] != c.after.ports[id]
+		})
 }
 
-// wish returns the requests of a channel: all that was parsed from its Service, without the metadata and the ports that the reconciler recorded.
+// wish returns the requests of a channel: all that was parsed from its Service, without the metadata and the ports that
+// the reconciler recorded.
 func (s *side) wish(key types.NamespacedName) (wish validation.Channel) {
 	for i := range s.World.Channels {
 		if s.World.Channels[i].Key == key {

@@ -48,13 +48,15 @@ func (o *options) predict(ctx context.Context, env cli.Env) (*Report, error) {
 	return Predict(world, files, ask.Now())
 }
 
-// read reads the Services in the files. An unreadable file is an error: a part of the files would lead to another prediction.
+// read reads the Services in the files. An unreadable file is an error: a part of the files would lead to another
+// prediction.
 func (o *options) read(env cli.Env, namespace string) (validate.Objects, error) {
 	found := validate.Read(o.files, namespace, env.In)
 	look.Remark(env, found.Unreadable)
 	switch {
 	case found.Incomplete:
-		return found, errors.New("not all files could be read, so there is no prediction: correct them, or name others with -f")
+		return found, errors.New("not all files could be read, so there is no prediction: correct them, or name others " +
+			"with -f")
 	case len(found.Services) == 0:
 		return found, errors.New("the files have no Service: name files with muxes and channels with -f")
 	}

@@ -25,8 +25,8 @@ func (g *grant) last() int32 {
 // maxGraces bounds the graces for which grantsOf waits.
 const maxGraces = 32
 
-// grantsOf moves the clock of a copy from the end of one grace to the next, as long as channels are refused. It returns the first new
-// number of each port. An incumbent whose edit is refused keeps its old number until then.
+// grantsOf moves the clock of a copy from the end of one grace to the next, as long as channels are refused. It returns
+// the first new number of each port. An incumbent whose edit is refused keeps its old number until then.
 func grantsOf(cluster *dryrun.Cluster, now dryrun.Outcome) (map[plan.PortID]grant, error) {
 	grants := map[plan.PortID]grant{}
 	held := map[plan.PortID]plan.Span{}

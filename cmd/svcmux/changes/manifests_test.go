@@ -38,13 +38,15 @@ func muxManifest(r *rapid.T) *corev1.Service {
 			svc.Annotations[under+setting.name] = value
 		}
 	}
-	svc.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Name: "own", Port: 9, Protocol: "TCP"}}}
+	svc.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+		Ports: []corev1.ServicePort{{Name: "own", Port: 9, Protocol: "TCP"}}}
 	return svc
 }
 
 func channelManifest(r *rapid.T) *corev1.Service {
 	svc := &corev1.Service{}
-	svc.Namespace, svc.Name = rapid.SampledFrom([]string{"a", "b"}).Draw(r, "namespace"), rapid.SampledFrom([]string{"k", "l", "m"}).Draw(r, "name")
+	svc.Namespace, svc.Name = rapid.SampledFrom([]string{"a", "b"}).Draw(r,
+		"namespace"), rapid.SampledFrom([]string{"k", "l", "m"}).Draw(r, "name")
 	svc.Annotations = map[string]string{}
 	var asked []string
 	for i, name := range []string{"one", "two", "three"}[:rapid.IntRange(1, 3).Draw(r, "ports")] {

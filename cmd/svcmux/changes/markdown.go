@@ -13,7 +13,8 @@ func (r *Report) markdown() string {
 	fmt.Fprintf(&b, "### svcmux plan: %s\n", strings.ToLower(r.summary()))
 	for i := range r.Denied {
 		denied := &r.Denied[i]
-		fmt.Fprintf(&b, "\n- **refused** %s (%s): %s\n", code(denied.Service), denied.Reason, escaped(cli.Sentence(denied.Message)))
+		fmt.Fprintf(&b, "\n- **refused** %s (%s): %s\n", code(denied.Service), denied.Reason,
+			escaped(cli.Sentence(denied.Message)))
 	}
 	for i := range r.Muxes {
 		r.Muxes[i].markdown(&b)
@@ -33,7 +34,8 @@ func (m *Mux) markdown(b *strings.Builder) {
 			if port.Change == Refused {
 				change = "**" + change + "**"
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", change, code(channel.Name), code(port.Name), escaped(port.number()), port.how(), port.when())
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", change, code(channel.Name), code(port.Name),
+				escaped(port.number()), port.how(), port.when())
 		}
 	}
 	if sentences := m.sentences(); len(sentences) > 0 {
@@ -51,5 +53,6 @@ func code(value string) string {
 
 // escaped makes text of a cluster harmless in Markdown.
 func escaped(text string) string {
-	return strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "@", "&#64;").Replace(text)
+	return strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "@",
+		"&#64;").Replace(text)
 }

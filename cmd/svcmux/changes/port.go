@@ -10,7 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// portsOf returns the ports of a channel: first those that its spec has with the manifests, in the order of the spec, then those that go.
+// portsOf returns the ports of a channel: first those that its spec has with the manifests, in the order of the spec,
+// then those that go.
 func (c *comparison) portsOf(key types.NamespacedName) []plan.PortID {
 	var all []plan.PortID
 	for _, verdict := range [...]*plan.Verdict{c.after.verdicts[key], c.before.verdicts[key]} {
@@ -30,13 +31,15 @@ func (c *comparison) portsOf(key types.NamespacedName) []plan.PortID {
 func (c *comparison) port(id plan.PortID, refused bool) Port {
 	was := c.before.ports[id]
 	is, asks := c.after.ports[id]
-	port := Port{Name: id.Name, Protocol: string(id.Protocol), Before: was.Public, BeforeLast: was.Last, After: is.Public, AfterLast: is.Last}
+	port := Port{Name: id.Name, Protocol: string(id.Protocol), Before: was.Public, BeforeLast: was.Last, After: is.Public,
+		AfterLast: is.Last}
 	if asks {
 		port.Source = is.Source.String()
 	}
 	grant, waits := c.after.grants[id]
 	switch {
-	case waits && !c.inFiles[id.Channel] && grant == c.before.grants[id] && was.Span() == is.Span(): // it gets the number also without the files
+	case waits && !c.inFiles[id.Channel] && grant == c.before.grants[id] && was.Span() == is.Span():
+		// it gets the number also without the files
 	case waits:
 		port.Change, port.After, port.AfterLast, port.InSeconds = Given, grant.numbers.First, grant.last(), secondsUntil(grant.at, c.prediction.after.Now)
 		port.Source = grant.source.String()
@@ -53,11 +56,13 @@ func (c *comparison) port(id plan.PortID, refused bool) Port {
 		port.Change, port.After, port.AfterLast, port.Source = Waiting, was.Public, was.Last, was.Source.String()
 	case is.Public == 0:
 		port.Change, port.Source = Freed, was.Source.String()
-		port.InSeconds = secondsUntil(c.graceEnds[plan.Slot{Number: was.Public, Protocol: id.Protocol}], c.prediction.after.Now)
+		port.InSeconds = secondsUntil(c.graceEnds[plan.Slot{Number: was.Public, Protocol: id.Protocol}],
+			c.prediction.after.Now)
 	default:
 		port.Change = Moved
 	}
-	if port.Source == plan.Auto.String() && (port.Change == Given || port.Change == Moved) && c.prediction.unread[c.mux].Ledger != "" {
+	if port.Source == plan.Auto.String() && (port.Change == Given || port.Change == Moved) &&
+		c.prediction.unread[c.mux].Ledger != "" {
 		port.After, port.AfterLast, port.AnyNumber = 0, 0, true
 	}
 	return port

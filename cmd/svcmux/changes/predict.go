@@ -29,13 +29,14 @@ type prediction struct {
 	report        *Report
 }
 
-// Predict reconciles a copy of the cluster, applies the manifests in the files, reconciles again, and returns the difference. So the writes that the
-// reconciler makes without the manifests aren't reported.
+// Predict reconciles a copy of the cluster, applies the manifests in the files, reconciles again, and returns the
+// difference. So the writes that the reconciler makes without the manifests aren't reported.
 func Predict(world *look.World, files validate.Objects, now time.Time) (*Report, error) {
 	p := &prediction{
 		language: world.Language, manifests: files.Services, problems: files.Problems,
 		before: dryrun.Copy(world, now), inFiles: map[types.NamespacedName]bool{},
-		muxes: map[types.NamespacedName]bool{}, settings: map[types.NamespacedName][]Setting{}, unread: map[types.NamespacedName]sight.Unread{},
+		muxes: map[types.NamespacedName]bool{}, settings: map[types.NamespacedName][]Setting{},
+		unread: map[types.NamespacedName]sight.Unread{},
 		report: &Report{Schema: Schema, Denied: []Denied{}, Muxes: []Mux{}},
 	}
 	p.findMuxes()
@@ -96,7 +97,8 @@ func (p *prediction) sortedMuxes() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(p.muxes), plan.CompareKeys)
 }
 
-// noteUnread notes the objects of each mux that the user may not read. It must run before the dry run, which writes ledgers into the copy.
+// noteUnread notes the objects of each mux that the user may not read. It must run before the dry run, which writes
+// ledgers into the copy.
 func (p *prediction) noteUnread(world *look.World, now time.Time) error {
 	index := world.Index()
 	for mux := range p.muxes {

@@ -22,8 +22,9 @@ import (
 
 const under = validation.DefaultPrefix + "/"
 
-// TestPredictionAgreesWithReconciler makes up histories of a mux and its channels, then files. It compares the prediction with a cluster
-// to which the files are applied: at once, and every minute until each grace is over. A second cluster goes on without the files.
+// TestPredictionAgreesWithReconciler makes up histories of a mux and its channels, then files. It compares the
+// prediction with a cluster to which the files are applied: at once, and every minute until each grace is over. A
+// second cluster goes on without the files.
 //
 // -rapid.checks=1000 tries 1,000 histories.
 func TestPredictionAgreesWithReconciler(t *testing.T) {
@@ -71,7 +72,9 @@ func hasGrace(t *testing.T, c *looktest.Cluster) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(seen.World.Ledger.Ledger.Claims, func(claim plan.Claim) bool { return claim.State == plan.InGrace })
+	return slices.ContainsFunc(seen.World.Ledger.Ledger.Claims, func(claim plan.Claim) bool {
+		return claim.State == plan.InGrace
+	})
 }
 
 func textOf(report *Report) string {
@@ -139,8 +142,8 @@ func shownPorts(c *looktest.Cluster) ports {
 	return all
 }
 
-// expected returns the ports that the report predicts, some seconds after the files were applied. A port that isn't in the report stays
-// as it is if the files have its channel, and else as it is without the files.
+// expected returns the ports that the report predicts, some seconds after the files were applied. A port that isn't in
+// the report stays as it is if the files have its channel, and else as it is without the files.
 func expected(without, before ports, report *Report, applied []*corev1.Service, seconds int64) ports {
 	all := maps.Clone(without)
 	for _, svc := range applied {

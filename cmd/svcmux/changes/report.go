@@ -75,7 +75,8 @@ type Port struct {
 	AfterLast  int32  `json:"afterLast,omitempty"`
 	AskedLast  int32  `json:"askedLast,omitempty"`
 	Source     string `json:"source,omitempty"` // auto or static
-	// InSeconds is how long a grace lasts: until the port gets its number, or until the freed number may have another owner.
+	// InSeconds is how long a grace lasts: until the port gets its number, or until the freed number may have another
+	// owner.
 	InSeconds int64 `json:"inSeconds,omitempty"`
 	// AnyNumber is true if the number is unknown, because the user may not read the ledger or the mux.
 	AnyNumber bool `json:"anyNumber,omitempty"`

@@ -17,7 +17,8 @@ func (r *Report) list() *look.List {
 	lines := &look.List{Header: []string{"CHANGE", "CHANNEL", "PORT", "NUMBER", "HOW", "WHEN"}}
 	for i := range r.Denied {
 		denied := &r.Denied[i]
-		lines.Notes = append(lines.Notes, "refused: "+cli.Shown(denied.Service)+" ("+denied.Reason+"): "+cli.Sentence(denied.Message))
+		lines.Notes = append(lines.Notes,
+			"refused: "+cli.Shown(denied.Service)+" ("+denied.Reason+"): "+cli.Sentence(denied.Message))
 	}
 	for i := range r.Muxes {
 		mux := &r.Muxes[i]
@@ -100,7 +101,8 @@ func (m *Mux) sentences() []string {
 		}
 	}
 	if m.Ports != m.After {
-		all = append(all, fmt.Sprintf("%s has %s of %d now, and %d with the files.", name, cli.Count(m.Ports, "port"), m.Limit, m.After))
+		all = append(all, fmt.Sprintf("%s has %s of %d now, and %d with the files.", name, cli.Count(m.Ports, "port"),
+			m.Limit, m.After))
 	}
 	if m.Freeze != "" {
 		all = append(all, name+" is frozen: "+cli.Sentence(m.Freeze))

@@ -34,11 +34,12 @@ func (p *prediction) unknowns(mux types.NamespacedName) []string {
 	case unread.Mux != "":
 		notes = append(notes, "The result for its channels is unknown: you may not read the mux.")
 	case unread.Ledger != "":
-		notes = append(notes, "The numbers of auto ports are unknown: you may not read the ledger. It has the numbers in grace and those of disabled channels, so a "+
-			"number that a channel asks for may be taken, too.")
+		notes = append(notes, "The numbers of auto ports are unknown: you may not read the ledger. It has the numbers in "+
+			"grace and those of disabled channels, so a number that a channel asks for may be taken, too.")
 	}
 	if unread.Channels != "" && unread.Mux == "" {
-		notes = append(notes, "You may not read other namespaces: channels there that wait for a number may get one that becomes free.")
+		notes = append(notes, "You may not read other namespaces: channels there that wait for a number may get one that "+
+			"becomes free.")
 	}
 	return notes
 }
@@ -50,8 +51,10 @@ func (c *comparison) requests(key types.NamespacedName) []Port {
 		if channel := &c.after.World.Channels[i]; channel.Key == key && c.inFiles[key] {
 			for _, port := range channel.Ports {
 				number, last, source := requestOf(port)
-				ports = append(ports, Port{Name: port.Name, Protocol: string(port.Protocol), Change: Unknown, Source: source, After: number, AfterLast: last,
-					AnyNumber: number == 0})
+				ports = append(ports,
+					Port{Name: port.Name, Protocol: string(port.Protocol), Change: Unknown, Source: source, After: number,
+						AfterLast: last,
+						AnyNumber: number == 0})
 			}
 		}
 	}

@@ -45,7 +45,8 @@ func width(to io.Writer) int {
 // IsTerminal is true if standard input and standard output are terminals.
 func (e Env) IsTerminal() bool {
 	in, isFile := e.In.(*os.File)
-	return isFile && term.IsTerminal(int(in.Fd())) && width(e.Out) > 0 //nolint:gosec // a file descriptor is a small number
+	return isFile && term.IsTerminal(int(in.Fd())) &&
+		width(e.Out) > 0 //nolint:gosec // a file descriptor is a small number
 }
 
 // Paint returns the colours for a writer. Without a terminal, or with NO_COLOR, nothing is coloured.

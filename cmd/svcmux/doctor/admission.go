@@ -32,7 +32,9 @@ type hook struct {
 // admission checks that the API server calls the webhook, and that the webhook has ready endpoints.
 func (e *examination) admission() {
 	var all configurations
-	if _, err := e.cluster.JSON(e.ctx, "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", &all); err != nil {
+	if _,
+		err := e.cluster.JSON(e.ctx, "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+		&all); err != nil {
 		e.failed("admission", "ValidatingWebhookConfigurations", err)
 		return
 	}
@@ -46,7 +48,8 @@ func (e *examination) admission() {
 		}
 	}
 	if found == 0 {
-		e.add("admission", Failure, "no ValidatingWebhookConfiguration has the webhook "+cli.Shown(name), "install the chart, or choose another prefix with --prefix")
+		e.add("admission", Failure, "no ValidatingWebhookConfiguration has the webhook "+cli.Shown(name), "install the "+
+			"chart, or choose another prefix with --prefix")
 	}
 }
 
@@ -55,9 +58,11 @@ func (e *examination) hook(configuration string, h *hook) {
 	const restore = "restore the configuration with helm upgrade"
 	switch {
 	case len(h.ClientConfig.CABundle) == 0:
-		e.add("admission", Failure, at+" has no caBundle, so the API server can't trust the webhook", "docs/certificates.md names the writer of the caBundle: check it")
+		e.add("admission", Failure, at+" has no caBundle, so the API server can't trust the webhook",
+			"docs/certificates.md names the writer of the caBundle: check it")
 	case h.FailurePolicy != "Fail":
-		e.add("admission", Warning, at+" has failurePolicy "+cli.Shown(h.FailurePolicy)+": while the webhook is down, mistakes are accepted", restore)
+		e.add("admission", Warning, at+" has failurePolicy "+cli.Shown(h.FailurePolicy)+": while the webhook is down, "+
+			"mistakes are accepted", restore)
 	case len(h.NamespaceSelector.MatchLabels)+len(h.NamespaceSelector.MatchExpressions) > 0:
 		e.add("admission", Warning, at+" has a namespaceSelector: Services of some namespaces aren't checked", restore)
 	default:
@@ -75,7 +80,8 @@ func (e *examination) endpoints(namespace, name string) {
 	case err != nil:
 		e.failed("endpoints", "EndpointSlices of the "+at, err)
 	case ready == 0:
-		e.add("endpoints", Failure, "the "+at+" of the webhook has no ready endpoint: muxes and channels can't be changed", "see why the webhook's pods aren't ready")
+		e.add("endpoints", Failure, "the "+at+" of the webhook has no ready endpoint: muxes and channels can't be changed",
+			"see why the webhook's pods aren't ready")
 	default:
 		e.add("endpoints", OK, fmt.Sprintf("the %s has %s", at, cli.Count(ready, "ready endpoint")), "")
 	}
@@ -84,12 +90,13 @@ func (e *examination) endpoints(namespace, name string) {
 // readyOf counts the ready endpoints of a Service.
 func (e *examination) readyOf(namespace, name string) (int, error) {
 	ready := 0
-	_, err := e.cluster.EachSlice(e.ctx, namespace, discoveryv1.LabelServiceName+"="+name, func(slice *discoveryv1.EndpointSlice) {
-		for i := range slice.Endpoints {
-			if is := slice.Endpoints[i].Conditions.Ready; is == nil || *is {
-				ready++
+	_, err := e.cluster.EachSlice(e.ctx, namespace, discoveryv1.LabelServiceName+"="+name,
+		func(slice *discoveryv1.EndpointSlice) {
+			for i := range slice.Endpoints {
+				if is := slice.Endpoints[i].Conditions.Ready; is == nil || *is {
+					ready++
+				}
 			}
-		}
-	})
+		})
 	return ready, err
 }

@@ -49,13 +49,16 @@ func TestExpiryIsTheReconcilers(t *testing.T) {
 			if tc.life > 0 {
 				const service = "{namespace: svc-mux, name: svc-mux-webhook}"
 				c.Apply("kind: ValidatingWebhookConfiguration\nmetadata: {name: svc-mux.svc-mux}\nwebhooks:\n" +
-					"- {name: change.services.svc-mux.nowake.ai, failurePolicy: Fail, clientConfig: {service: " + service + ", caBundle: " + bundle(t, end.Add(-tc.life), end) + "}}\n")
+					"- {name: change.services.svc-mux.nowake.ai, failurePolicy: Fail, clientConfig: {service: " + service +
+					", caBundle: " + bundle(t, end.Add(-tc.life), end) + "}}\n")
 				want["authority the CA in ValidatingWebhookConfiguration svc-mux.svc-mux "+tc.age] = tc.want
 			}
 			kubeconfig, _ := c.Serve(t)
 			got := reportOf(t, looktest.RunAt(t, command, kubeconfig, "", "-o", "json").Out)
 			for text, state := range want {
-				if !slices.ContainsFunc(got.Checks, func(c Check) bool { return c.Name+" "+c.Message == text && c.State == state }) {
+				if !slices.ContainsFunc(got.Checks, func(c Check) bool {
+					return c.Name+" "+c.Message == text && c.State == state
+				}) {
 					t.Errorf("%q isn't %s: %+v", text, state, got.Checks)
 				}
 			}
@@ -70,7 +73,8 @@ func bundle(t *testing.T, begin, end time.Time) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: begin, NotAfter: end, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: begin, NotAfter: end, IsCA: true,
+		BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

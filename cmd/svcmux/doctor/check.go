@@ -73,7 +73,8 @@ func (e *examination) add(name string, state State, message, wayOut string) {
 // failed adds the result Unknown for a read that failed. The other checks go on.
 func (e *examination) failed(name, object string, err error) {
 	if kube.IsForbidden(err) {
-		e.add(name, Unknown, "you may not read "+look.Unavailable(object, err), "ask for this right, or ask an administrator to run svcmux doctor")
+		e.add(name, Unknown, "you may not read "+look.Unavailable(object, err), "ask for this right, or ask an "+
+			"administrator to run svcmux doctor")
 		return
 	}
 	e.add(name, Unknown, object+" can't be read: "+cli.Sentence(err.Error()), "run svcmux doctor again")
@@ -106,5 +107,7 @@ func flagOf(d *appsv1.Deployment, container, flag string) string {
 
 // hasFlag is true if a container has a flag without a value.
 func hasFlag(d *appsv1.Deployment, container, flag string) bool {
-	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == container && slices.Contains(c.Args, flag) })
+	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
+		return c.Name == container && slices.Contains(c.Args, flag)
+	})
 }

@@ -27,7 +27,8 @@ func (e *examination) server() {
 	case err != nil:
 		e.add("server", Unknown, "the API server's version is "+cli.Shown(answer.GitVersion), "see docs/versions.md")
 	case release.LessThan(version.MajorMinor(1, minorOfIPMode)):
-		e.add("server", Failure, shown+" drops ipMode: a channel can get another channel's traffic within the cluster", "upgrade to 1.30 or newer")
+		e.add("server", Failure, shown+" drops ipMode: a channel can get another channel's traffic within the cluster",
+			"upgrade to 1.30 or newer")
 	default:
 		e.add("server", OK, shown+" keeps ipMode", "")
 	}
@@ -69,13 +70,15 @@ func (e *examination) dataPlane() {
 	case Unknown:
 		wayOut = "docs/providers.md has a test with two channels that tells, under \"Data planes and ipMode\""
 	case Failure:
-		wayOut = "upgrade the data plane: until then a channel can get another channel's traffic within the cluster (docs/providers.md)"
+		wayOut = "upgrade the data plane: until then a channel can get another channel's traffic within the cluster " +
+			"(docs/providers.md)"
 	}
 	e.add("dataplane", state, message, wayOut)
 	e.networks(running)
 }
 
-// ciliumReplacesKubeProxy returns whether Cilium handles Services in place of kube-proxy, and whether its settings could be read.
+// ciliumReplacesKubeProxy returns whether Cilium handles Services in place of kube-proxy, and whether its settings
+// could be read.
 func (e *examination) ciliumReplacesKubeProxy(namespace string) (replaces, known bool) {
 	settings, err := e.cluster.ConfigMap(e.ctx, types.NamespacedName{Namespace: namespace, Name: "cilium-config"})
 	if err != nil || settings == nil {
@@ -85,8 +88,8 @@ func (e *examination) ciliumReplacesKubeProxy(namespace string) (replaces, known
 	return value == "true" || value == "strict", true // strict is the former name
 }
 
-// kubelets judges by the release of the oldest kubelet, if no DaemonSet runs a known data plane: kube-proxy may be a process or a static pod,
-// usually of the kubelet's release.
+// kubelets judges by the release of the oldest kubelet, if no DaemonSet runs a known data plane: kube-proxy may be a
+// process or a static pod, usually of the kubelet's release.
 func (e *examination) kubelets() (State, string) {
 	const unseen = "no DaemonSet of a known data plane was found. kube-proxy may be a process or a static pod"
 	type node struct {
@@ -114,7 +117,8 @@ func (e *examination) kubelets() (State, string) {
 	return Unknown, fmt.Sprintf("%s: a kube-proxy of the oldest kubelet's release, %s, honours ipMode", unseen, oldest)
 }
 
-// ipMode counts the addresses of channels that lack ipMode Proxy: a data plane would treat the mux's address as the channel's own.
+// ipMode counts the addresses of channels that lack ipMode Proxy: a data plane would treat the mux's address as the
+// channel's own.
 func (e *examination) ipMode(name string, addresses []corev1.LoadBalancerIngress) {
 	wrong, all := 0, 0
 	for _, address := range addresses {
@@ -127,7 +131,8 @@ func (e *examination) ipMode(name string, addresses []corev1.LoadBalancerIngress
 	}
 	switch {
 	case wrong > 0:
-		e.add("ipMode", Failure, fmt.Sprintf("ipMode Proxy is missing from %s of channels of %s", cli.Count(wrong, "IP"), name),
+		e.add("ipMode", Failure,
+			fmt.Sprintf("ipMode Proxy is missing from %s of channels of %s", cli.Count(wrong, "IP"), name),
 			"find the writer that removes it: a channel can get another channel's traffic within the cluster")
 	case all > 0:
 		e.add("ipMode", OK, fmt.Sprintf("%s of channels of %s have ipMode Proxy", cli.Count(all, "IP"), name), "")

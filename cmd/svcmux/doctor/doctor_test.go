@@ -23,8 +23,10 @@ func command(env cli.Env) *cobra.Command {
 
 func TestGoldenDoctor(t *testing.T) {
 	all := []string{
-		"services", "services/svc-mux", "services/shop", "endpointslices", "endpointslices/svc-mux", "configmaps/svc-mux", "deployments",
-		"validatingwebhookconfigurations", "leases/svc-mux", "certificates/svc-mux", "prometheusrules/svc-mux", "version", "subjectaccessreviews", "daemonsets",
+		"services", "services/svc-mux", "services/shop", "endpointslices", "endpointslices/svc-mux", "configmaps/svc-mux",
+		"deployments",
+		"validatingwebhookconfigurations", "leases/svc-mux", "certificates/svc-mux", "prometheusrules/svc-mux", "version",
+		"subjectaccessreviews", "daemonsets",
 	}
 	for name, tc := range map[string]looktest.Case{
 		"installed":      {World: "installed"},
@@ -36,8 +38,9 @@ func TestGoldenDoctor(t *testing.T) {
 		"frozen":         {World: "frozen", Code: 1},
 		"full":           {World: "full", Code: 1},
 		"gateways":       {World: "gateways", Code: 1},
-		"some-rights": {World: "installed", Forbidden: []string{"validatingwebhookconfigurations", "leases/svc-mux", "certificates/svc-mux",
-			"prometheusrules/svc-mux", "subjectaccessreviews", "configmaps/svc-mux", "daemonsets"}},
+		"some-rights": {World: "installed",
+			Forbidden: []string{"validatingwebhookconfigurations", "leases/svc-mux", "certificates/svc-mux",
+				"prometheusrules/svc-mux", "subjectaccessreviews", "configmaps/svc-mux", "daemonsets"}},
 		"no-rights":    {World: "installed", Forbidden: all},
 		"wrong-format": {World: "installed", Args: "-o wide", Code: 2},
 	} {
@@ -52,7 +55,8 @@ func TestServerAndRights(t *testing.T) {
 		want   Check
 	}{
 		"a server without ipMode": {func(s *looktest.Server) { s.Minor = "29" }, Check{
-			"server", Failure, "Kubernetes v1.29.0 drops ipMode: a channel can get another channel's traffic within the cluster", "upgrade to 1.30 or newer",
+			"server", Failure, "Kubernetes v1.29.0 drops ipMode: a channel can get another channel's traffic within the " +
+				"cluster", "upgrade to 1.30 or newer",
 		}},
 		"a right is missing": {func(s *looktest.Server) { s.Denied = "patch services/status" }, Check{
 			"rights", Failure, "system:serviceaccount:svc-mux:svc-mux may not patch services/status",
@@ -67,7 +71,8 @@ func TestServerAndRights(t *testing.T) {
 			"restore the roles with helm upgrade, or see rbac.muxNamespaces in the chart's values",
 		}},
 		"too many rights": {func(s *looktest.Server) { s.Excessive = true }, Check{
-			"rights", Warning, "system:serviceaccount:svc-mux:svc-mux may list secrets, create pods, create clusterrolebindings, delete services, create services, and never needs to",
+			"rights", Warning, "system:serviceaccount:svc-mux:svc-mux may list secrets, create pods, create " +
+				"clusterrolebindings, delete services, create services, and never needs to",
 			"find the binding that gives more than the chart's roles",
 		}},
 	} {
@@ -94,23 +99,28 @@ func TestCertificateIsCheckedInEachMode(t *testing.T) {
 			"certificate", OK, "the reconciler renews it, and its TLS handshakes with the webhook succeed", "",
 		}},
 		"self-managed, no pod is ready": {guard + ", --self-managed-secret=svc-mux-webhook-tls", 0, Check{
-			"certificate", Unknown, "no pod of the reconciler is ready: the certificate may be the reason", "the reconciler's /readyz names it; see docs/certificates.md",
+			"certificate", Unknown, "no pod of the reconciler is ready: the certificate may be the reason", "the reconciler's " +
+				"/readyz names it; see docs/certificates.md",
 		}},
 		"provided": {guard, 1, Check{
-			"certificate", Unknown, "TLS handshakes of the reconciler with the webhook succeed. The certificate's end is unknown: it is provided, and svcmux doesn't read Secrets",
+			"certificate", Unknown, "TLS handshakes of the reconciler with the webhook succeed. The certificate's end is " +
+				"unknown: it is provided, and svcmux doesn't read Secrets",
 			"the metric svc_lb_mux_webhook_certificate_expiry_timestamp_seconds has its end",
 		}},
 		"cert-manager, without the Certificate": {guard + ", --certificates=gone", 2, Check{
-			"certificate", Failure, "the Certificate svc-mux/gone doesn't exist, so cert-manager doesn't renew the webhook's certificate", "restore it with helm upgrade",
+			"certificate", Failure, "the Certificate svc-mux/gone doesn't exist, so cert-manager doesn't renew the webhook's " +
+				"certificate", "restore it with helm upgrade",
 		}},
 		"cert-manager, not issued": {guard + ", --certificates=slow", 2, Check{
-			"certificate", Failure, "Certificate svc-mux/slow isn't issued yet", "kubectl describe certificate --namespace svc-mux slow shows why",
+			"certificate", Failure, "Certificate svc-mux/slow isn't issued yet", "kubectl describe certificate --namespace " +
+				"svc-mux slow shows why",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := looktest.Load(t, looktest.Worlds+"/installed.yaml")
-			c.Apply(fmt.Sprintf("kind: Deployment\nmetadata: {namespace: svc-mux, name: svc-mux}\nspec: {template: {spec: {containers: [{name: reconciler, args: [%s]}]}}}\n"+
-				"status: {availableReplicas: %d}\n---\nkind: Certificate\nmetadata: {namespace: svc-mux, name: slow}\n", tc.args, tc.ready))
+			c.Apply(fmt.Sprintf("kind: Deployment\nmetadata: {namespace: svc-mux, name: svc-mux}\nspec: {template: {spec: "+
+				"{containers: [{name: reconciler, args: [%s]}]}}}\nstatus: {availableReplicas: %d}\n---\nkind: "+
+				"Certificate\nmetadata: {namespace: svc-mux, name: slow}\n", tc.args, tc.ready))
 			kubeconfig, _ := c.Serve(t)
 			got := reportOf(t, looktest.RunAt(t, command, kubeconfig, "", "-o", "json").Out)
 			if !slices.Contains(got.Checks, tc.want) {
@@ -120,7 +130,8 @@ func TestCertificateIsCheckedInEachMode(t *testing.T) {
 	}
 }
 
-// TestAllPagesOfDaemonSetsAreRead has kube-proxy behind 500 other DaemonSets: an API server's answer has at most 500 objects.
+// TestAllPagesOfDaemonSetsAreRead has kube-proxy behind 500 other DaemonSets: an API server's answer has at most 500
+// objects.
 func TestAllPagesOfDaemonSetsAreRead(t *testing.T) {
 	c := looktest.Empty(t)
 	for i := range 500 {
@@ -130,7 +141,9 @@ func TestAllPagesOfDaemonSetsAreRead(t *testing.T) {
 		"spec: {template: {spec: {containers: [{image: 'registry.k8s.io/kube-proxy:v1.28.0'}]}}}\n")
 	kubeconfig, _ := c.Serve(t)
 	got := reportOf(t, looktest.RunAt(t, command, kubeconfig, "", "-o", "json").Out)
-	if !slices.ContainsFunc(got.Checks, func(check Check) bool { return check.Name == "dataplane" && check.State == Failure }) {
+	if !slices.ContainsFunc(got.Checks, func(check Check) bool {
+		return check.Name == "dataplane" && check.State == Failure
+	}) {
 		t.Errorf("kube-proxy wasn't found: %+v", got.Checks)
 	}
 }
@@ -144,17 +157,21 @@ func reportOf(t *testing.T, text string) report {
 	return got
 }
 
-// TestServedGatewaysNeedServices gives the reconciler every right. With the implementation of the Gateway API it may make Services.
+// TestServedGatewaysNeedServices gives the reconciler every right. With the implementation of the Gateway API it may
+// make Services.
 func TestServedGatewaysNeedServices(t *testing.T) {
 	c := looktest.Load(t, looktest.Worlds+"/installed.yaml")
-	c.Apply("kind: Deployment\nmetadata: {namespace: svc-mux, name: svc-mux}\nspec: {template: {spec: {containers: [{name: reconciler, args: [--gateway-api-implementation]}]}}}\n")
+	c.Apply("kind: Deployment\nmetadata: {namespace: svc-mux, name: svc-mux}\nspec: {template: {spec: {containers: " +
+		"[{name: reconciler, args: [--gateway-api-implementation]}]}}}\n")
 	kubeconfig, server := c.Serve(t)
 	server.Excessive = true
 	want := Check{
-		"rights", Warning, "system:serviceaccount:svc-mux:svc-mux may list secrets, create pods, create clusterrolebindings, and never needs to",
+		"rights", Warning, "system:serviceaccount:svc-mux:svc-mux may list secrets, create pods, create " +
+			"clusterrolebindings, and never needs to",
 		"find the binding that gives more than the chart's roles",
 	}
-	if got := reportOf(t, looktest.RunAt(t, command, kubeconfig, "", "-o", "json").Out); !slices.Contains(got.Checks, want) {
+	if got := reportOf(t, looktest.RunAt(t, command, kubeconfig, "", "-o", "json").Out); !slices.Contains(got.Checks,
+		want) {
 		t.Errorf("got %+v\nwant %+v", got.Checks, want)
 	}
 }

@@ -22,7 +22,8 @@ func (e *examination) gateways() {
 		var list coordinationv1.LeaseList
 		at := "namespace " + cli.Shown(d.Namespace)
 		keys := e.ask.Language.Keys()
-		_, err := e.cluster.JSONList(e.ctx, "/apis/coordination.k8s.io/v1/namespaces/"+d.Namespace+"/leases", keys.Pool, &list)
+		_, err := e.cluster.JSONList(e.ctx, "/apis/coordination.k8s.io/v1/namespaces/"+d.Namespace+"/leases", keys.Pool,
+			&list)
 		if err != nil {
 			e.failed("gateways", "the Leases of gateways in "+at, err)
 			continue
@@ -55,34 +56,41 @@ func (e *examination) gateway(g *lease.Gateway) {
 		return
 	case age > slack*g.Duration:
 		e.add("gateway", Failure, fmt.Sprintf("%s last renewed its Lease %s ago", name, cli.Age(age)),
-			"see whether its agent runs and reaches the API server; if the machine is gone for good, delete the Lease "+cli.Shown(lease.Name(g.Name)))
+			"see whether its agent runs and reaches the API server; if the machine is gone for good, delete the Lease "+
+				cli.Shown(lease.Name(g.Name)))
 		return
 	case len(g.Problems) > 0:
-		e.add("gateway", Warning, name+" has a Lease that can't be read whole: "+cli.Sentence(strings.Join(g.Problems, "; ")), "upgrade all parts to one release")
+		e.add("gateway", Warning, name+" has a Lease that can't be read whole: "+cli.Sentence(strings.Join(g.Problems, "; ")),
+			"upgrade all parts to one release")
 		return
 	case g.Report == nil:
 		e.add("gateway", Warning, name+" hasn't reported yet", "if this lasts, read its agent's log")
 		return
 	}
 	for _, fault := range g.Report.Faults {
-		e.add("gateway", Failure, fmt.Sprintf("%s reports %s: %s", name, cli.Shown(fault.Reason), cli.Sentence(fault.Message)), "see docs/gateways.md")
+		e.add("gateway", Failure,
+			fmt.Sprintf("%s reports %s: %s", name, cli.Shown(fault.Reason), cli.Sentence(fault.Message)), "see docs/gateways.md")
 	}
 	refused := 0
 	for i := range g.Report.Muxes {
 		refused += len(g.Report.Muxes[i].Refused) + g.Report.Muxes[i].MoreRefused
 	}
 	if refused > 0 {
-		e.add("gateway", Warning, fmt.Sprintf("%s refuses %s of muxes", name, cli.Count(refused, "part")), "the condition Carried of those muxes names each")
+		e.add("gateway", Warning, fmt.Sprintf("%s refuses %s of muxes", name, cli.Count(refused, "part")), "the condition "+
+			"Carried of those muxes names each")
 	}
 	failing := failingOf(g.Report)
 	if len(failing) > 0 {
-		e.add("gateway", Warning, fmt.Sprintf("%s can't connect to %s: %s", name, cli.Count(len(failing), "backend"), someOf(failing)),
+		e.add("gateway", Warning,
+			fmt.Sprintf("%s can't connect to %s: %s", name, cli.Count(len(failing), "backend"), someOf(failing)),
 			"see whether those pods and their nodes live, and whether a NetworkPolicy lets the gateway's own address in")
 	}
 	switch {
 	case len(g.Report.Faults)+refused+len(failing) > 0:
 	case g.Facts != nil && g.Facts.Version != "" && g.Facts.Version != e.version:
-		e.add("gateway", Warning, fmt.Sprintf("%s is %s, and this program is %s", name, cli.Shown(g.Facts.Version), cli.Shown(e.version)), "upgrade all parts to one release")
+		e.add("gateway", Warning,
+			fmt.Sprintf("%s is %s, and this program is %s", name, cli.Shown(g.Facts.Version),
+				cli.Shown(e.version)), "upgrade all parts to one release")
 	default:
 		e.add("gateway", OK, fmt.Sprintf("%s is alive, serves %s, and holds %s", name, muxesOf(g.Report), seatsOf(g)), "")
 	}

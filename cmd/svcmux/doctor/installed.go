@@ -21,7 +21,10 @@ const (
 func (e *examination) versions() {
 	if e.unread != nil {
 		e.failed("versions", "Deployments", e.unread)
-		e.add("unchecked", Unknown, "without Deployments, the checks "+strings.Join([]string{webhook, reconciler, "leader", "rights", "certificate", "gateways", "alerts"}, ", ")+" are left out", "")
+		e.add("unchecked", Unknown,
+			"without Deployments, the checks "+
+				strings.Join([]string{webhook, reconciler, "leader", "rights", "certificate", "gateways", "alerts"}, ", ")+
+				" are left out", "")
 		return
 	}
 	found := versions.In(e.deployments, e.version)
@@ -29,7 +32,8 @@ func (e *examination) versions() {
 	case len(found.Reconciler) == 0:
 		e.add("versions", Failure, "no Deployment of the reconciler was found: channels get no ports", "install the chart")
 	case len(found.Webhook) == 0:
-		e.add("versions", Failure, "no Deployment of the webhook was found: mistakes in muxes and channels aren't refused", "install the chart")
+		e.add("versions", Failure, "no Deployment of the webhook was found: mistakes in muxes and channels aren't refused",
+			"install the chart")
 	case len(found.Skew) > 0:
 		e.add("versions", Warning, strings.Join(found.Skew, "; "), "upgrade all parts to one release")
 	default:
@@ -74,7 +78,8 @@ func leaseOf(d *appsv1.Deployment, container string) string {
 	return cmp.Or(flagOf(d, container, "--lease-name"), "svc-lb-mux-reconciler")
 }
 
-// slack is how many lease durations may pass after a Lease is renewed: the clocks of its holder and of this machine differ.
+// slack is how many lease durations may pass after a Lease is renewed: the clocks of its holder and of this machine
+// differ.
 const slack = 2
 
 // lease checks that a reconciler leads, and a controller of gateways if there are gateways.
@@ -96,7 +101,8 @@ func (e *examination) leads(d *appsv1.Deployment, container, whom string) {
 		}
 	}
 	name := cli.Shown(d.Namespace + "/" + leaseOf(d, container))
-	found, err := e.cluster.JSON(e.ctx, "/apis/coordination.k8s.io/v1/namespaces/"+d.Namespace+"/leases/"+leaseOf(d, container), &lease)
+	found, err := e.cluster.JSON(e.ctx,
+		"/apis/coordination.k8s.io/v1/namespaces/"+d.Namespace+"/leases/"+leaseOf(d, container), &lease)
 	wayOut := "read the log of the " + container
 	switch spec := &lease.Spec; {
 	case err != nil:
@@ -106,7 +112,9 @@ func (e *examination) leads(d *appsv1.Deployment, container, whom string) {
 	case spec.HolderIdentity == "" || spec.RenewTime == nil:
 		e.add("leader", Failure, "the Lease "+name+" has no holder: no "+container+" leads", wayOut)
 	case e.now.Sub(*spec.RenewTime) > slack*time.Duration(spec.LeaseDurationSeconds)*time.Second:
-		e.add("leader", Failure, fmt.Sprintf("%s holds the Lease %s, and last renewed it %s ago", cli.Shown(spec.HolderIdentity), name, cli.Age(e.now.Sub(*spec.RenewTime))), wayOut)
+		e.add("leader", Failure,
+			fmt.Sprintf("%s holds the Lease %s, and last renewed it %s ago", cli.Shown(spec.HolderIdentity), name,
+				cli.Age(e.now.Sub(*spec.RenewTime))), wayOut)
 	default:
 		e.add("leader", OK, cli.Shown(spec.HolderIdentity)+" leads"+whom, "")
 	}
@@ -120,13 +128,15 @@ func (e *examination) alerts() {
 				Metadata struct{ Name string }
 			}
 		}
-		found, err := e.cluster.JSON(e.ctx, "/apis/monitoring.coreos.com/v1/namespaces/"+d.Namespace+"/prometheusrules", &rules)
+		found, err := e.cluster.JSON(e.ctx, "/apis/monitoring.coreos.com/v1/namespaces/"+d.Namespace+"/prometheusrules",
+			&rules)
 		at := "namespace " + cli.Shown(d.Namespace)
 		switch {
 		case err != nil:
 			e.failed("alerts", "PrometheusRules of "+at, err)
 		case !found:
-			e.add("alerts", Unknown, "the cluster has no Prometheus operator, so alerts aren't checked", "see docs/operations.md for the rules")
+			e.add("alerts", Unknown, "the cluster has no Prometheus operator, so alerts aren't checked",
+				"see docs/operations.md for the rules")
 		case len(rules.Items) == 0:
 			e.add("alerts", Warning, at+" has no PrometheusRule", "set monitoring.rules.enabled=true in the chart's values")
 		default:

@@ -23,7 +23,8 @@ func (e *examination) muxes() {
 	}
 	index := e.world.Index()
 	if len(index.Muxes()) == 0 {
-		e.add("muxes", Warning, "the cluster has neither a mux nor a channel with prefix "+cli.Shown(e.ask.Language.Prefix()), "create one, or choose another prefix with --prefix")
+		e.add("muxes", Warning, "the cluster has neither a mux nor a channel with prefix "+cli.Shown(e.ask.Language.Prefix()),
+			"create one, or choose another prefix with --prefix")
 	}
 	for _, mux := range index.Muxes() {
 		seen, err := index.Sight(mux, e.now)
@@ -61,7 +62,8 @@ func (e *examination) mux(s *sight.Sight) {
 	case m.Usage.Limit-used <= m.Usage.Limit/tenth:
 		e.add("mux", Warning, limits+" are used", "raise max-ports if the provider allows it, or create another mux")
 	case len(m.Pending) > 0:
-		e.add("mux", Warning, limits+"; the reconciler hasn't carried out "+cli.Count(len(m.Pending), "write"), "if this lasts, read the reconciler's log")
+		e.add("mux", Warning, limits+"; the reconciler hasn't carried out "+cli.Count(len(m.Pending), "write"),
+			"if this lasts, read the reconciler's log")
 	default:
 		e.add("mux", OK, limits, "")
 	}
@@ -114,10 +116,12 @@ func (e *examination) backends(s *sight.Sight) {
 	} {
 		if n := count[bad.reason]; n > 0 {
 			told++
-			e.add("slices", bad.state, fmt.Sprintf("%s has %s %s", name, cli.Count(n, "channel"), bad.words), "svcmux explain NAMESPACE/NAME tells why")
+			e.add("slices", bad.state, fmt.Sprintf("%s has %s %s", name, cli.Count(n, "channel"), bad.words), "svcmux explain "+
+				"NAMESPACE/NAME tells why")
 		}
 	}
 	if told == 0 && s.World.Mux != nil {
-		e.add("slices", OK, fmt.Sprintf("%s carries the backends of %s", name, cli.Count(count[plan.HasBackends], "channel")), "")
+		e.add("slices", OK, fmt.Sprintf("%s carries the backends of %s", name, cli.Count(count[plan.HasBackends], "channel")),
+			"")
 	}
 }

@@ -42,7 +42,8 @@ func (e *examination) networks(planes []running) {
 // network.
 func (e *examination) carried(s *sight.Sight) {
 	name, mux := cli.Shown(s.World.Key.String()), e.world.Services[s.World.Key]
-	const why, wayOut = "is on a primary user-defined network, so OVN-Kubernetes", "keep muxes and channels in namespaces on the default network (docs/providers.md)"
+	const why, wayOut = "is on a primary user-defined network, so OVN-Kubernetes", "keep muxes and channels in " +
+		"namespaces on the default network (docs/providers.md)"
 	byGateways := s.World.Mux != nil && s.World.Mux.Pool != ""
 	if mux != nil && mux.Labels[proxyName] != "" && !byGateways {
 		label := proxyName + "=" + cli.Shown(mux.Labels[proxyName])

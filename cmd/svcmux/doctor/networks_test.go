@@ -21,16 +21,20 @@ metadata: {name: shop}
 kind: Namespace
 metadata: {name: elsewhere, labels: {k8s.ovn.org/primary-user-defined-network: ""}}
 `
-	anotherProxy = "kind: Service\nmetadata: {namespace: svc-mux, name: mux, labels: {service.kubernetes.io/service-proxy-name: mesh}}\n"
+	anotherProxy = "kind: Service\nmetadata: {namespace: svc-mux, name: mux, labels: " +
+		"{service.kubernetes.io/service-proxy-name: mesh}}\n"
 )
 
 // TestMuxesThatNoDataPlaneCarriesAreNamed has a channel in a namespace on a user-defined network of OVN-Kubernetes, and
 // then a mux that is left to another proxy.
 func TestMuxesThatNoDataPlaneCarriesAreNamed(t *testing.T) {
 	const wayOut = "keep muxes and channels in namespaces on the default network (docs/providers.md)"
-	network := Check{"network", Failure, "svc-mux/mux: namespace chat is on a primary user-defined network, so OVN-Kubernetes doesn't carry its part of the mux", wayOut}
-	own := Check{"network", Failure, "svc-mux/mux: its namespace is on a primary user-defined network, so OVN-Kubernetes gives the mux no backends", wayOut}
-	proxy := Check{"proxy", Warning, "svc-mux/mux has the label service.kubernetes.io/service-proxy-name=mesh: kube-proxy and Cilium ignore the mux",
+	network := Check{"network", Failure, "svc-mux/mux: namespace chat is on a primary user-defined network, so " +
+		"OVN-Kubernetes doesn't carry its part of the mux", wayOut}
+	own := Check{"network", Failure, "svc-mux/mux: its namespace is on a primary user-defined network, so " +
+		"OVN-Kubernetes gives the mux no backends", wayOut}
+	proxy := Check{"proxy", Warning, "svc-mux/mux has the label service.kubernetes.io/service-proxy-name=mesh: " +
+		"kube-proxy and Cilium ignore the mux",
 		"remove the label, unless that proxy carries the mux"}
 	for name, tc := range map[string]struct {
 		apply     string
@@ -39,7 +43,8 @@ func TestMuxesThatNoDataPlaneCarriesAreNamed(t *testing.T) {
 	}{
 		"an ordinary cluster":   {"", nil, nil},
 		"a channel's namespace": {userDefinedNetworks, nil, []Check{network}},
-		"the mux's namespace, too": {userDefinedNetworks + "---\nkind: Namespace\nmetadata: {name: svc-mux, labels: {k8s.ovn.org/primary-user-defined-network: \"\"}}\n", nil,
+		"the mux's namespace, too": {userDefinedNetworks + "---\nkind: Namespace\nmetadata: {name: svc-mux, labels: " +
+			"{k8s.ovn.org/primary-user-defined-network: \"\"}}\n", nil,
 			[]Check{own, network}},
 		"namespaces can't be read": {userDefinedNetworks, []string{"namespaces"}, []Check{{"network", Unknown,
 			`you may not read Namespaces (User "jane" cannot list resource "namespaces" at the cluster scope)`,

@@ -62,8 +62,8 @@ func IsDataPlane(name, image string) bool {
 	return is
 }
 
-// judge returns whether the data planes of a cluster honour ipMode. replaces reads in Cilium's settings whether Cilium handles Services in place of
-// kube-proxy, which may run all the same.
+// judge returns whether the data planes of a cluster honour ipMode. replaces reads in Cilium's settings whether Cilium
+// handles Services in place of kube-proxy, which may run all the same.
 func judge(all []running, replaces func(namespace string) (replaces, known bool)) (State, string) {
 	find := func(kind plane) *running {
 		if i := slices.IndexFunc(all, func(r running) bool { return r.plane == kind }); i >= 0 {

@@ -37,6 +37,7 @@ func printReport(env cli.Env, format string, checks []Check) error {
 			fmt.Fprintf(&b, "%s%s\n", indent, cli.Wrap("way out: "+check.WayOut, columns, indent))
 		}
 	}
-	fmt.Fprintf(&b, "\n%d ok, %s, %s, %d unknown.\n", count[OK], cli.Count(count[Warning], "warning"), cli.Count(count[Failure], "failure"), count[Unknown])
+	fmt.Fprintf(&b, "\n%d ok, %s, %s, %d unknown.\n", count[OK], cli.Count(count[Warning], "warning"),
+		cli.Count(count[Failure], "failure"), count[Unknown])
 	return look.Write(env.Out, b.Bytes())
 }

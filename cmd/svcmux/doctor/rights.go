@@ -22,27 +22,32 @@ func reads() []kube.Right {
 // needed are rights that the reconciler needs in all namespaces.
 func needed() []kube.Right {
 	return append(reads(),
-		kube.Right{Verb: "list", Group: discovery, Resource: "endpointslices"}, kube.Right{Verb: "watch", Group: discovery, Resource: "endpointslices"},
-		kube.Right{Verb: "patch", Resource: "services", Subresource: "status"}, kube.Right{Verb: "create", Resource: "events"})
+		kube.Right{Verb: "list", Group: discovery, Resource: "endpointslices"},
+		kube.Right{Verb: "watch", Group: discovery, Resource: "endpointslices"},
+		kube.Right{Verb: "patch", Resource: "services", Subresource: "status"},
+		kube.Right{Verb: "create", Resource: "events"})
 }
 
 // neededOnMuxes are rights that the reconciler needs in the namespaces of muxes.
 func neededOnMuxes() []kube.Right {
 	return []kube.Right{
 		{Verb: "patch", Resource: "services"},
-		{Verb: "create", Group: discovery, Resource: "endpointslices"}, {Verb: "delete", Group: discovery, Resource: "endpointslices"},
+		{Verb: "create", Group: discovery, Resource: "endpointslices"},
+		{Verb: "delete", Group: discovery, Resource: "endpointslices"},
 		{Verb: "create", Resource: "configmaps"}, {Verb: "patch", Resource: "configmaps"},
 	}
 }
 
-// excessive are rights that neither part uses. A thief of a pod's token could do harm with them. A reconciler that serves Gateways makes their Services.
+// excessive are rights that neither part uses. A thief of a pod's token could do harm with them. A reconciler that
+// serves Gateways makes their Services.
 func excessive(servesGateways bool) []kube.Right {
 	rights := []kube.Right{
 		{Verb: "list", Resource: "secrets"}, {Verb: "create", Resource: "pods"},
 		{Verb: "create", Group: "rbac.authorization.k8s.io", Resource: "clusterrolebindings"},
 	}
 	if !servesGateways {
-		rights = append(rights, kube.Right{Verb: "delete", Resource: "services"}, kube.Right{Verb: "create", Resource: "services"})
+		rights = append(rights, kube.Right{Verb: "delete", Resource: "services"},
+			kube.Right{Verb: "create", Resource: "services"})
 	}
 	return rights
 }
@@ -50,7 +55,8 @@ func excessive(servesGateways bool) []kube.Right {
 // rights asks the API server about the rights of both parts.
 func (e *examination) rights() {
 	for _, d := range e.find(reconciler) {
-		e.rightsOf(reconciler, d, needed(), neededOnMuxes(), excessive(hasFlag(d, reconciler, "--gateway-api-implementation")))
+		e.rightsOf(reconciler, d, needed(), neededOnMuxes(),
+			excessive(hasFlag(d, reconciler, "--gateway-api-implementation")))
 	}
 	for _, d := range e.find(webhook) {
 		var wanted []kube.Right
@@ -77,9 +83,11 @@ func (e *examination) rightsOf(part string, d *appsv1.Deployment, everywhere, on
 	case err != nil:
 		e.failed("rights", "the rights of the "+part, err)
 	case len(missing) > 0:
-		e.add("rights", Failure, cli.Shown(user)+" may not "+strings.Join(missing, ", "), "restore the roles with helm upgrade, or see rbac.muxNamespaces in the chart's values")
+		e.add("rights", Failure, cli.Shown(user)+" may not "+strings.Join(missing, ", "), "restore the roles with helm "+
+			"upgrade, or see rbac.muxNamespaces in the chart's values")
 	case len(surplus) > 0:
-		e.add("rights", Warning, cli.Shown(user)+" may "+strings.Join(surplus, ", ")+", and never needs to", "find the binding that gives more than the chart's roles")
+		e.add("rights", Warning, cli.Shown(user)+" may "+strings.Join(surplus, ", ")+", and never needs to",
+			"find the binding that gives more than the chart's roles")
 	default:
 		e.add("rights", OK, "the "+part+" has the rights that it needs, and no dangerous ones", "")
 	}
@@ -118,7 +126,8 @@ func (e *examination) deniedOnMuxes(user string, rights []kube.Right) ([]string,
 	return all, nil
 }
 
-// muxNamespaces returns the namespaces of muxes, sorted. If no mux exists or can be read, it returns the default mux namespace.
+// muxNamespaces returns the namespaces of muxes, sorted. If no mux exists or can be read, it returns the default mux
+// namespace.
 func (e *examination) muxNamespaces() []string {
 	if e.unreadWorld != nil {
 		return []string{e.ask.Language.DefaultMuxNamespace()}

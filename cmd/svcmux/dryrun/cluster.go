@@ -66,7 +66,8 @@ func (c *Cluster) decide(mux types.NamespacedName) (*sight.Sight, error) {
 	world := &seen.World
 	world.Live, world.Confirmed = map[types.NamespacedName]plan.Liveness{}, map[types.NamespacedName]bool{}
 	for range maxReads {
-		// A Sight for onlookers trusts conditions more than its plan. The conditions are from before the manifests, so decide again.
+		// A Sight for onlookers trusts conditions more than its plan. The conditions are from before the manifests, so decide
+		// again.
 		seen.Plan = plan.Mux(*world, plan.Memory{})
 		for _, key := range seen.Plan.Confirm {
 			world.Confirmed[key], world.Live[key] = true, c.liveness(key)
@@ -75,7 +76,10 @@ func (c *Cluster) decide(mux types.NamespacedName) (*sight.Sight, error) {
 			break
 		}
 	}
-	seen.Plan.Show = slices.DeleteFunc(seen.Plan.Show, func(patch plan.ChannelPatch) bool { return !claimants.IsService(patch.Channel) }) // listeners aren't Services
+	// listeners aren't Services
+	seen.Plan.Show = slices.DeleteFunc(seen.Plan.Show, func(patch plan.ChannelPatch) bool {
+		return !claimants.IsService(patch.Channel)
+	})
 	return seen, nil
 }
 

@@ -15,8 +15,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Merged returns an object after kubectl apply of a manifest. It keeps the annotations and ports that the reconciler writes on a mux. old
-// is nil for a new object. created counts the manifests before it: of two new channels, the one that is created first is served first.
+// Merged returns an object after kubectl apply of a manifest. It keeps the annotations and ports that the reconciler
+// writes on a mux. old is nil for a new object. created counts the manifests before it: of two new channels, the one
+// that is created first is served first.
 func (c *Cluster) Merged(old, manifest *corev1.Service, created int) *corev1.Service {
 	manifest = manifest.DeepCopy()
 	setDefaults(manifest)
@@ -66,7 +67,8 @@ func lastApplied(manifest *corev1.Service) string {
 	return string(text)
 }
 
-// parseLastApplied returns the manifest that kubectl applied last; an empty one for a Service that kubectl didn't apply.
+// parseLastApplied returns the manifest that kubectl applied last; an empty one for a Service that kubectl didn't
+// apply.
 func parseLastApplied(svc *corev1.Service) *corev1.Service {
 	last := &corev1.Service{}
 	if json.Unmarshal([]byte(svc.Annotations[corev1.LastAppliedConfigAnnotation]), last) != nil {
@@ -76,8 +78,8 @@ func parseLastApplied(svc *corev1.Service) *corev1.Service {
 	return last
 }
 
-// removable are the annotations that go if the manifest lacks them: those of the last manifest. Helm and server-side apply leave no last
-// manifest. Then all settings that users write on muxes and channels go.
+// removable are the annotations that go if the manifest lacks them: those of the last manifest. Helm and server-side
+// apply leave no last manifest. Then all settings that users write on muxes and channels go.
 func removable(last *corev1.Service, keys validation.Keys) []string {
 	if last.Name == "" {
 		return keys.Settings()
@@ -89,7 +91,8 @@ func removable(last *corev1.Service, keys validation.Keys) []string {
 	return names
 }
 
-// mergedPorts returns the ports of a mux: those of the manifest, and those of channels, which neither the manifest nor the last one has.
+// mergedPorts returns the ports of a mux: those of the manifest, and those of channels, which neither the manifest nor
+// the last one has.
 func mergedPorts(old, manifest, last []corev1.ServicePort) []corev1.ServicePort {
 	find := func(ports []corev1.ServicePort, slot plan.Slot) int {
 		return slices.IndexFunc(ports, func(port corev1.ServicePort) bool { return plan.SlotOf(&port) == slot })

@@ -44,7 +44,8 @@ func (c *Cluster) writeLedger(mux *plan.ObservedMux, write *plan.LedgerWrite) er
 		return err
 	}
 	c.ConfigMaps[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.Ledger}] = &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: mux.Key.Namespace, Name: mux.Ledger, Labels: contents.Labels, Annotations: contents.Annotations},
+		ObjectMeta: metav1.ObjectMeta{Namespace: mux.Key.Namespace, Name: mux.Ledger, Labels: contents.Labels,
+			Annotations: contents.Annotations},
 		Data:       map[string]string{codec.PlainKey: contents.Plain},
 		BinaryData: map[string][]byte{codec.PackedKey: contents.Packed},
 	}

@@ -61,7 +61,8 @@ The exit code is 1 if a link is broken.`,
 func oneArg(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return cli.Usagef("name a Service, as NAMESPACE/NAME, or a number of a mux, as MUX:NUMBER (%s -h has examples)", cmd.CommandPath())
+		return cli.Usagef("name a Service, as NAMESPACE/NAME, or a number of a mux, as MUX:NUMBER (%s -h has examples)",
+			cmd.CommandPath())
 	case 1:
 		return nil
 	}

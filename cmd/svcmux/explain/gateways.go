@@ -9,7 +9,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 )
 
-// markUnreached notes at each backend over TCP which gateways can't connect to it. Without the right to list Leases, there are no gateways to ask.
+// markUnreached notes at each backend over TCP which gateways can't connect to it. Without the right to list Leases,
+// there are no gateways to ask.
 func markUnreached(c *view.Chain, gateways []lease.Gateway) {
 	for i := range c.Ports {
 		for j := range c.Ports[i].Backends {

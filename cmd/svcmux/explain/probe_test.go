@@ -32,7 +32,8 @@ func TestProbeTriesEachNumber(t *testing.T) {
 	}
 	listener.Close()
 	refused := chainOf(number, "TCP")
-	if o.try(t.Context(), refused); len(refused.Links) != 1 || refused.Links[0].State != "bad" || refused.Whole || refused.Links[0].Mend == "" {
+	if o.try(t.Context(), refused); len(refused.Links) != 1 || refused.Links[0].State != "bad" || refused.Whole ||
+		refused.Links[0].Mend == "" {
 		t.Errorf("a port that refuses: %+v", refused.Links)
 	}
 	silent := chainOf(number, "TCP")

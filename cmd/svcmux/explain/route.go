@@ -21,7 +21,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// routeNamed returns the kind and name in an argument such as tcproute/broker-0 or tcproute/shop/broker-0; false if it names no route.
+// routeNamed returns the kind and name in an argument such as tcproute/broker-0 or tcproute/shop/broker-0; false if it
+// names no route.
 func routeNamed(argument string) (kind string, key types.NamespacedName, is bool) {
 	prefix, name, _ := strings.Cut(argument, "/")
 	for _, kind := range [...]string{read.TCPRoute, read.UDPRoute} {
@@ -36,15 +37,18 @@ func routeNamed(argument string) (kind string, key types.NamespacedName, is bool
 // inNamespace returns an error if an argument has another namespace than the flag -n.
 func (o *options) inNamespace(argument, namespace string) error {
 	if given := o.Kube.NamespaceGiven(); given != "" && namespace != "" && given != namespace {
-		return cli.Usagef("%s is in namespace %s, and -n says %s: leave one out", cli.Shown(argument), cli.Shown(namespace), cli.Shown(given))
+		return cli.Usagef("%s is in namespace %s, and -n says %s: leave one out", cli.Shown(argument), cli.Shown(namespace),
+			cli.Shown(given))
 	}
 	return nil
 }
 
 // routeChain reads a route, and returns its chain, made from its status and that of its ListenerSets.
-func routeChain(ctx context.Context, cluster *kube.Cluster, language validation.Language, kind string, key types.NamespacedName) (view.Chain, error) {
+func routeChain(ctx context.Context, cluster *kube.Cluster, language validation.Language, kind string,
+	key types.NamespacedName) (view.Chain, error) {
 	object := read.NewRoute(kind)
-	path := fmt.Sprintf("/apis/%s/namespaces/%s/%ss/%s", gatewayv1.GroupVersion.String(), key.Namespace, strings.ToLower(kind), key.Name)
+	path := fmt.Sprintf("/apis/%s/namespaces/%s/%ss/%s", gatewayv1.GroupVersion.String(), key.Namespace,
+		strings.ToLower(kind), key.Name)
 	found, err := cluster.JSON(ctx, path, object)
 	if err != nil {
 		return view.Chain{}, err
@@ -55,8 +59,10 @@ func routeChain(ctx context.Context, cluster *kube.Cluster, language validation.
 	return chainOfRoute(language, kind, key, object, parentSets(ctx, cluster, object)), nil
 }
 
-// parentSets reads the ListenerSets that are a route's parents. It leaves out those that can't be read: the route's own status tells most.
-func parentSets(ctx context.Context, cluster *kube.Cluster, object read.Object) map[types.NamespacedName]*gatewayv1.ListenerSet {
+// parentSets reads the ListenerSets that are a route's parents. It leaves out those that can't be read: the route's own
+// status tells most.
+func parentSets(ctx context.Context, cluster *kube.Cluster,
+	object read.Object) map[types.NamespacedName]*gatewayv1.ListenerSet {
 	route, is := read.RouteOf(object)
 	if !is || object == nil {
 		return nil
@@ -69,7 +75,8 @@ func parentSets(ctx context.Context, cluster *kube.Cluster, object read.Object) 
 			continue
 		}
 		var set gatewayv1.ListenerSet
-		path := fmt.Sprintf("/apis/%s/namespaces/%s/listenersets/%s", gatewayv1.GroupVersion.String(), key.Namespace, key.Name)
+		path := fmt.Sprintf("/apis/%s/namespaces/%s/listenersets/%s", gatewayv1.GroupVersion.String(), key.Namespace,
+			key.Name)
 		if found, err := cluster.JSON(ctx, path, &set); found && err == nil {
 			sets[key] = &set
 		}
@@ -77,8 +84,8 @@ func parentSets(ctx context.Context, cluster *kube.Cluster, object read.Object) 
 	return sets
 }
 
-// portLinks returns a link for each listener that a parentRef names: is its port open? If at least one port is open, packets have a way. Then a
-// closed port is only a warning.
+// portLinks returns a link for each listener that a parentRef names: is its port open? If at least one port is open,
+// packets have a way. Then a closed port is only a warning.
 func portLinks(set *gatewayv1.ListenerSet, ref *gatewayv1.ParentReference) (links []view.Link) {
 	numbers := map[gatewayv1.SectionName]gatewayv1.PortNumber{}
 	for _, entry := range set.Spec.Listeners {
@@ -86,7 +93,8 @@ func portLinks(set *gatewayv1.ListenerSet, ref *gatewayv1.ParentReference) (link
 	}
 	for i := range set.Status.Listeners {
 		listener := &set.Status.Listeners[i]
-		if (ref.SectionName == nil || *ref.SectionName == listener.Name) && (ref.Port == nil || *ref.Port == numbers[listener.Name]) {
+		if (ref.SectionName == nil || *ref.SectionName == listener.Name) &&
+			(ref.Port == nil || *ref.Port == numbers[listener.Name]) {
 			links = append(links, listenerLink(set, listener))
 		}
 	}
@@ -106,7 +114,8 @@ func listenerLink(set *gatewayv1.ListenerSet, listener *gatewayv1.ListenerEntryS
 	for _, kind := range [...]gatewayv1.ListenerEntryConditionType{gatewayv1.ListenerEntryConditionAccepted, gatewayv1.ListenerEntryConditionProgrammed} {
 		switch said := meta.FindStatusCondition(listener.Conditions, string(kind)); {
 		case said == nil:
-			return view.Link{Name: "port", State: "warn", Text: fmt.Sprintf("%s: the implementation doesn't say whether it is %s", text, kind)}
+			return view.Link{Name: "port", State: "warn",
+				Text: fmt.Sprintf("%s: the implementation doesn't say whether it is %s", text, kind)}
 		case said.Status != metav1.ConditionTrue:
 			return view.Link{Name: "port", State: "bad", Text: text + ": " + said.Message, Reason: said.Reason}
 		}
@@ -114,9 +123,12 @@ func listenerLink(set *gatewayv1.ListenerSet, listener *gatewayv1.ListenerEntryS
 	return view.Link{Name: "port", State: "ok", Text: text + " is open"}
 }
 
-// chainOfRoute returns the chain of a route; the object is nil if it doesn't exist. Sets are the ListenerSets that are its parents.
-func chainOfRoute(language validation.Language, kind string, key types.NamespacedName, object read.Object, sets map[types.NamespacedName]*gatewayv1.ListenerSet) view.Chain {
-	c := view.Chain{Schema: view.Schema, Namespace: key.Namespace, Name: strings.ToLower(kind) + "/" + key.Name, Kind: "route", Links: []view.Link{}}
+// chainOfRoute returns the chain of a route; the object is nil if it doesn't exist. Sets are the ListenerSets that are
+// its parents.
+func chainOfRoute(language validation.Language, kind string, key types.NamespacedName, object read.Object,
+	sets map[types.NamespacedName]*gatewayv1.ListenerSet) view.Chain {
+	c := view.Chain{Schema: view.Schema, Namespace: key.Namespace, Name: strings.ToLower(kind) + "/" + key.Name,
+		Kind: "route", Links: []view.Link{}}
 	add := func(name, state, text, reason, mend string) {
 		c.Links = append(c.Links, view.Link{Name: name, State: state, Text: text, Reason: reason, Mend: mend})
 		c.Whole = c.Whole && state != "bad"
@@ -124,7 +136,8 @@ func chainOfRoute(language validation.Language, kind string, key types.Namespace
 	c.Whole = true
 	route, is := read.RouteOf(object)
 	if !is || object == nil {
-		add("route", "bad", fmt.Sprintf("there is no %s %s", kind, key), "", "check its name and its namespace, and whether the cluster has the CRDs of the Gateway API")
+		add("route", "bad", fmt.Sprintf("there is no %s %s", kind, key), "", "check its name and its namespace, and "+
+			"whether the cluster has the CRDs of the Gateway API")
 		return c
 	}
 	add("route", "ok", "a "+kind, "", "")
@@ -133,7 +146,8 @@ func chainOfRoute(language validation.Language, kind string, key types.Namespace
 		gateway := route.Object.GetAnnotations()[keys.Gateway]
 		switch said := conditionOf(route.Said(&keys), keys.Accepted); {
 		case said == nil:
-			add("number", "bad", "the allocator says nothing about it", "", "is gatewayApi.allocator on in the chart, and does the reconciler run?")
+			add("number", "bad", "the allocator says nothing about it", "", "is gatewayApi.allocator on in the chart, and "+
+				"does the reconciler run?")
 		case said.Status != metav1.ConditionTrue:
 			add("number", "bad", said.Message, said.Reason, "")
 		default:
@@ -147,7 +161,8 @@ func chainOfRoute(language validation.Language, kind string, key types.Namespace
 			continue
 		}
 		others++
-		parent := fmt.Sprintf("%s %s, by %s", ptr.Deref(p.ParentRef.Kind, "Gateway"), parentName(p, key.Namespace), p.ControllerName)
+		parent := fmt.Sprintf("%s %s, by %s", ptr.Deref(p.ParentRef.Kind, "Gateway"), parentName(p, key.Namespace),
+			p.ControllerName)
 		switch said := conditionOf(p, string(gatewayv1.RouteConditionAccepted)); {
 		case said == nil:
 			add("parent", "warn", parent+": it doesn't say whether it accepts the route", "", "")
@@ -158,7 +173,8 @@ func chainOfRoute(language validation.Language, kind string, key types.Namespace
 		default:
 			add("parent", "ok", parent+": accepted", "", "")
 		}
-		if said := conditionOf(p, string(gatewayv1.RouteConditionResolvedRefs)); said != nil && said.Status != metav1.ConditionTrue {
+		if said := conditionOf(p, string(gatewayv1.RouteConditionResolvedRefs)); said != nil &&
+			said.Status != metav1.ConditionTrue {
 			add("backends", "bad", said.Message, said.Reason, "")
 		}
 	}

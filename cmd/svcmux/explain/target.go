@@ -20,8 +20,8 @@ import (
 type target struct {
 	name   types.NamespacedName // without a namespace if the argument has none
 	number int32                // 0 for a Service or a listener
-	// listener is true if name is that of a listener among the claimants of a mux, or of a ListenerSet. Names of a ListenerSet's listeners begin with
-	// its name.
+	// listener is true if name is that of a listener among the claimants of a mux, or of a ListenerSet. Names of a
+	// ListenerSet's listeners begin with its name.
 	listener bool
 	// protocols are those that are asked for.
 	protocols []corev1.Protocol
@@ -35,7 +35,8 @@ func parse(argument string) (target, error) {
 		set, err := look.Name(named)
 		return target{name: types.NamespacedName{Namespace: set.Namespace, Name: listenerSet + set.Name}, listener: true}, err
 	}
-	if namespace, name, _ := strings.Cut(argument, "/"); strings.HasPrefix(name, "gateway/") || strings.HasPrefix(name, listenerSet) {
+	if namespace, name, _ := strings.Cut(argument, "/"); strings.HasPrefix(name, "gateway/") ||
+		strings.HasPrefix(name, listenerSet) {
 		return target{name: types.NamespacedName{Namespace: namespace, Name: name}, listener: true}, nil
 	}
 	name, number, isNumber := strings.Cut(argument, ":")
@@ -46,9 +47,11 @@ func parse(argument string) (target, error) {
 	number, protocol, stated := strings.Cut(number, "/")
 	parsed, err := strconv.ParseUint(number, 10, 16)
 	if err != nil || parsed == 0 {
-		return target{}, cli.Usagef("%s: write MUX:NUMBER or MUX:NUMBER/PROTOCOL, with a number from 1 to 65535", cli.Shown(argument))
+		return target{},
+			cli.Usagef("%s: write MUX:NUMBER or MUX:NUMBER/PROTOCOL, with a number from 1 to 65535", cli.Shown(argument))
 	}
-	t := target{name: key, number: int32(parsed), protocols: []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}}
+	t := target{name: key, number: int32(parsed),
+		protocols: []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}}
 	if !stated {
 		return t, nil
 	}
@@ -61,8 +64,8 @@ func parse(argument string) (target, error) {
 	return target{}, cli.Usagef("%s: %s is no protocol: use TCP, UDP or SCTP", cli.Shown(argument), cli.Shown(protocol))
 }
 
-// complete adds to the question what the target needs. For a Service, the question's namespace becomes that of the Service: a tenant may not
-// read others.
+// complete adds to the question what the target needs. For a Service, the question's namespace becomes that of the
+// Service: a tenant may not read others.
 func (t *target) complete(ask *look.Ask) {
 	ask.Slices, ask.Gateways = true, true
 	if t.listener {
@@ -102,7 +105,8 @@ func (t *target) chains(world *look.World, given, usual string, now time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	question := view.Question{Language: world.Language, Key: mux, Service: world.Services[mux], Seen: seen, Muxes: index.Existing()}
+	question := view.Question{Language: world.Language, Key: mux, Service: world.Services[mux], Seen: seen,
+		Muxes: index.Existing()}
 	find := func(key types.NamespacedName) *corev1.Service { return world.Services[key] }
 	var chains []view.Chain
 	for _, protocol := range t.inUse(seen) {
@@ -119,7 +123,8 @@ func (t *target) ofListener(index *look.Index, now time.Time) (chains []view.Cha
 			return nil, err
 		}
 		for i := range seen.Listeners {
-			if key := seen.Listeners[i].Key; key == t.name || key.Namespace == t.name.Namespace && strings.HasPrefix(key.Name, t.name.Name+"/") {
+			if key := seen.Listeners[i].Key; key == t.name || key.Namespace == t.name.Namespace &&
+				strings.HasPrefix(key.Name, t.name.Name+"/") {
 				chains = append(chains, view.WhyListener(seen, key))
 			}
 		}
@@ -130,7 +135,8 @@ func (t *target) ofListener(index *look.Index, now time.Time) (chains []view.Cha
 	if why := index.World.Unread.Listeners; why != "" {
 		return nil, fmt.Errorf("you may not read %s: ask for this right", why)
 	}
-	return nil, fmt.Errorf("no Gateway that is served here has the listener %s: svcmux ports lists those that have a number", t.name)
+	return nil, fmt.Errorf("no Gateway that is served here has the listener %s: svcmux ports lists those that have a "+
+		"number", t.name)
 }
 
 // inUse returns the protocols under which the number is in use; if there is none, the first protocol that is asked for.
@@ -156,7 +162,8 @@ func service(index *look.Index, key types.NamespacedName, now time.Time) (view.C
 		return view.Chain{}, fmt.Errorf("you may not read %s: ask for this right", why)
 	}
 	if kind := key.Namespace; svc == nil && (kind == "gateway" || kind == "listenerset") {
-		return view.Chain{}, fmt.Errorf("there is no Service %s. A listener has the name that svcmux ports prints, such as infra/gateway/edge/web", key)
+		return view.Chain{}, fmt.Errorf("there is no Service %s. A listener has the name that svcmux ports prints, such as "+
+			"infra/gateway/edge/web", key)
 	}
 	if svc != nil && index.Language.Classify(svc).Channel() {
 		mux, _ := index.Language.ParseClass(*svc.Spec.LoadBalancerClass)

@@ -11,10 +11,12 @@ import (
 // mux nor channel.
 func TestWarningsAreNotAdmissions(t *testing.T) {
 	c := looktest.Load(t, looktest.Worlds+"/healthy.yaml")
-	c.Apply("kind: Service\nmetadata: {namespace: shop, name: typo}\nspec: {type: LoadBalancer, loadBalancerClass: svc-mux.nowake.al/mux, ports: [{port: 80}]}\n")
+	c.Apply("kind: Service\nmetadata: {namespace: shop, name: typo}\nspec: {type: LoadBalancer, loadBalancerClass: " +
+		"svc-mux.nowake.al/mux, ports: [{port: 80}]}\n")
 	kubeconfig, _ := c.Serve(t)
 	got := looktest.RunAt(t, Command, kubeconfig, "500", "shop/typo")
-	if !strings.Contains(got.Out, "\nWarnings:\n  LikelyTypo: spec.loadBalancerClass") || strings.Contains(got.Out, "dmission warns") {
+	if !strings.Contains(got.Out, "\nWarnings:\n  LikelyTypo: spec.loadBalancerClass") ||
+		strings.Contains(got.Out, "dmission warns") {
 		t.Errorf("%+v", got)
 	}
 }

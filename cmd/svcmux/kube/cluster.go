@@ -40,7 +40,8 @@ func connect(config *rest.Config, context, namespace string, warn io.Writer) (*C
 	utilruntime.Must(discoveryv1.AddToScheme(scheme))
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	if config.AcceptContentTypes == "" {
-		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON // for large lists, a fraction of JSON's time
+		// for large lists, a fraction of JSON's time
+		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	c := &Cluster{Context: context, Server: config.Host, Namespace: namespace}
@@ -73,7 +74,8 @@ type listOfObjects interface {
 }
 
 // read lists all objects of a resource, page by page. An empty namespace is all namespaces.
-func read[L listOfObjects](ctx context.Context, c *Cluster, from *rest.RESTClient, resource, namespace, selector string, empty func() L, add func(L)) error {
+func read[L listOfObjects](ctx context.Context, c *Cluster, from *rest.RESTClient, resource, namespace, selector string,
+	empty func() L, add func(L)) error {
 	rest := ""
 	for {
 		list := empty()
@@ -97,7 +99,9 @@ func read[L listOfObjects](ctx context.Context, c *Cluster, from *rest.RESTClien
 // Services lists Services. An empty namespace is all namespaces.
 func (c *Cluster) Services(ctx context.Context, namespace, selector string) ([]*corev1.Service, error) {
 	var all []*corev1.Service
-	err := read(ctx, c, c.core, "services", namespace, selector, func() *corev1.ServiceList { return &corev1.ServiceList{} },
+	err := read(ctx, c, c.core, "services", namespace, selector, func() *corev1.ServiceList {
+		return &corev1.ServiceList{}
+	},
 		func(l *corev1.ServiceList) {
 			for i := range l.Items {
 				all = append(all, &l.Items[i])
@@ -122,7 +126,9 @@ func (c *Cluster) Service(ctx context.Context, key types.NamespacedName) (*corev
 // ConfigMaps lists ConfigMaps of a namespace. An empty namespace is all namespaces.
 func (c *Cluster) ConfigMaps(ctx context.Context, namespace string) ([]*corev1.ConfigMap, error) {
 	var all []*corev1.ConfigMap
-	err := read(ctx, c, c.core, "configmaps", namespace, "", func() *corev1.ConfigMapList { return &corev1.ConfigMapList{} },
+	err := read(ctx, c, c.core, "configmaps", namespace, "", func() *corev1.ConfigMapList {
+		return &corev1.ConfigMapList{}
+	},
 		func(l *corev1.ConfigMapList) {
 			for i := range l.Items {
 				all = append(all, &l.Items[i])
@@ -146,7 +152,9 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 // Deployments lists Deployments. An empty namespace is all namespaces.
 func (c *Cluster) Deployments(ctx context.Context, namespace, selector string) ([]*appsv1.Deployment, error) {
 	var all []*appsv1.Deployment
-	err := read(ctx, c, c.apps, "deployments", namespace, selector, func() *appsv1.DeploymentList { return &appsv1.DeploymentList{} },
+	err := read(ctx, c, c.apps, "deployments", namespace, selector, func() *appsv1.DeploymentList {
+		return &appsv1.DeploymentList{}
+	},
 		func(l *appsv1.DeploymentList) {
 			for i := range l.Items {
 				all = append(all, &l.Items[i])

@@ -26,8 +26,10 @@ func (f *Flags) completeFlags(cmd *cobra.Command) {
 		}
 	}
 	Complete(cmd, "context", fromKubeconfig(contexts))
-	Complete(cmd, "cluster", fromKubeconfig(func(raw clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.Clusters)) }))
-	Complete(cmd, "user", fromKubeconfig(func(raw clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.AuthInfos)) }))
+	Complete(cmd, "cluster",
+		fromKubeconfig(func(raw clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.Clusters)) }))
+	Complete(cmd, "user",
+		fromKubeconfig(func(raw clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(raw.AuthInfos)) }))
 	Complete(cmd, "namespace", f.Namespaces())
 	Complete(cmd, "snapshot", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveDefault // files

@@ -30,9 +30,12 @@ func (c *Cluster) EachService(ctx context.Context, namespace string, take func(*
 }
 
 // EachSlice calls take with each EndpointSlice, as EachService does.
-func (c *Cluster) EachSlice(ctx context.Context, namespace, selector string, take func(*discoveryv1.EndpointSlice)) (string, error) {
+func (c *Cluster) EachSlice(ctx context.Context, namespace, selector string,
+	take func(*discoveryv1.EndpointSlice)) (string, error) {
 	version := ""
-	err := read(ctx, c, c.discovery, "endpointslices", namespace, selector, func() *discoveryv1.EndpointSliceList { return &discoveryv1.EndpointSliceList{} },
+	err := read(ctx, c, c.discovery, "endpointslices", namespace, selector, func() *discoveryv1.EndpointSliceList {
+		return &discoveryv1.EndpointSliceList{}
+	},
 		func(l *discoveryv1.EndpointSliceList) {
 			version = l.ResourceVersion
 			for i := range l.Items {
@@ -64,8 +67,8 @@ func (expired) Error() string { return "the watch is too old" }
 // IsExpired says that a watch can't go on where it was: list again.
 func IsExpired(err error) bool { return errors.As(err, &expired{}) }
 
-// WatchServices calls take with each change of a Service after a resource version, until the watch ends. It returns the last resource
-// version.
+// WatchServices calls take with each change of a Service after a resource version, until the watch ends. It returns the
+// last resource version.
 func (c *Cluster) WatchServices(ctx context.Context, namespace, from string, take func(watch.Event)) (string, error) {
 	return c.watch(ctx, c.core, "services", namespace, from, take)
 }
@@ -75,7 +78,8 @@ func (c *Cluster) WatchSlices(ctx context.Context, namespace, from string, take 
 	return c.watch(ctx, c.discovery, "endpointslices", namespace, from, take)
 }
 
-func (c *Cluster) watch(ctx context.Context, client *rest.RESTClient, resource, namespace, from string, take func(watch.Event)) (string, error) {
+func (c *Cluster) watch(ctx context.Context, client *rest.RESTClient, resource, namespace, from string,
+	take func(watch.Event)) (string, error) {
 	changes, err := client.Get().Resource(resource).NamespaceIfScoped(namespace, namespace != "").
 		Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", from).Timeout(0).Watch(ctx)
 	if isExpired(err) {

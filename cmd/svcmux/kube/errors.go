@@ -32,7 +32,8 @@ func (c *Cluster) explain(err error) error {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the API server %s doesn't accept the credentials of context %s: log in again, or choose another --context",
+		return fmt.Errorf("the API server %s doesn't accept the credentials of context %s: log in again, or choose another "+
+			"--context",
 			c.Server, cli.Shown(c.Context))
 	case apierrors.IsForbidden(err):
 		return forbidden{err.Error() + ": ask for this right, or choose another namespace with -n"}
@@ -49,7 +50,8 @@ func (c *Cluster) unreachable(why error) error {
 		invalid x509.CertificateInvalidError
 	)
 	if errors.As(why, &issuer) || errors.As(why, &name) || errors.As(why, &invalid) {
-		return fmt.Errorf("the certificate of the API server %s isn't trusted: %w: correct the cluster of context %s in the kubeconfig",
+		return fmt.Errorf("the certificate of the API server %s isn't trusted: %w: correct the cluster of context %s in "+
+			"the kubeconfig",
 			c.Server, why, cli.Shown(c.Context))
 	}
 	if errors.Is(why, context.DeadlineExceeded) {

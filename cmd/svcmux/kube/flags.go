@@ -32,7 +32,8 @@ type Flags struct {
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.snapshot, "snapshot", "", "a file of svcmux snapshot to read, in place of a cluster")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; default $KUBECONFIG, else ~/.kube/config")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; default $KUBECONFIG, else "+
+		"~/.kube/config")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s" // as kubectl's
 	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
@@ -100,7 +101,8 @@ func (f *Flags) config() clientcmd.ClientConfig {
 // FromSnapshot is true if commands read a snapshot.
 func (f *Flags) FromSnapshot() bool { return f.snapshot != "" }
 
-// Configured is true if the user has a kubeconfig or a snapshot, or is in a pod. Without a cluster, commands do the rest of their work.
+// Configured is true if the user has a kubeconfig or a snapshot, or is in a pod. Without a cluster, commands do the
+// rest of their work.
 func (f *Flags) Configured() bool {
 	if f.FromSnapshot() {
 		return true

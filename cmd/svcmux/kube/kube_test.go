@@ -67,7 +67,8 @@ func answer(t *testing.T, w http.ResponseWriter, code int, object any) {
 
 func status(reason metav1.StatusReason, message string) metav1.Status {
 	return metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Message: message,
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason,
+		Message: message,
 	}
 }
 
@@ -99,7 +100,8 @@ func TestAMissingServiceIsNoError(t *testing.T) {
 		answer(t, w, http.StatusNotFound, status(metav1.StatusReasonNotFound, "gone"))
 	})
 	f, _ := flags(t, url)
-	svc, err := must(f.Cluster(cli.Env{Err: io.Discard})).Service(t.Context(), types.NamespacedName{Namespace: "a", Name: "b"})
+	svc, err := must(f.Cluster(cli.Env{Err: io.Discard})).Service(t.Context(),
+		types.NamespacedName{Namespace: "a", Name: "b"})
 	if svc != nil || err != nil {
 		t.Errorf("got %v, %v", svc, err)
 	}
@@ -121,25 +123,32 @@ func TestErrorsAreSentencesWithTheWayOut(t *testing.T) {
 		},
 		"stale credentials": {
 			handle: reply(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"),
-			want:   "the API server SERVER doesn't accept the credentials of context work: log in again, or choose another --context",
+			want: "the API server SERVER doesn't accept the credentials of context work: log in again, or choose another " +
+				"--context",
 		},
 		"a server that is broken": {
 			handle: reply(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is on fire"),
 			want:   "the API server SERVER answers: etcd is on fire: try again, or choose another --context",
 		},
 		"a server that isn't there": {
-			url:  "http://127.0.0.1:1",
-			want: "the API server SERVER can't be reached: dial tcp 127.0.0.1:1: connect: connection refused: is it up, and is work the right --context?",
+			url: "http://127.0.0.1:1",
+			want: "the API server SERVER can't be reached: dial tcp 127.0.0.1:1: connect: connection refused: is it up, and " +
+				"is work the right --context?",
 		},
 		"a server that doesn't answer in time": {
-			handle: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, args: []string{"--request-timeout", "50ms"},
-			want: "the API server SERVER can't be reached: ",
+			handle: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			args:   []string{"--request-timeout", "50ms"},
+			want:   "the API server SERVER can't be reached: ",
 		},
-		"a context with a typo": {args: []string{"--context", "stagin"}, url: "http://127.0.0.1:1", want: "--context stagin: the kubeconfig has no such context: did you mean staging?"},
-		"another context":       {args: []string{"--context", "x"}, url: "http://127.0.0.1:1", want: "--context x: the kubeconfig has no such context: choose one of staging, work"},
-		"a hostile context":     {args: []string{"--context", "\x1b[31m"}, url: "http://127.0.0.1:1", want: `--context "\x1b[31m": the kubeconfig has no such context`},
+		"a context with a typo": {args: []string{"--context", "stagin"}, url: "http://127.0.0.1:1",
+			want: "--context stagin: the kubeconfig has no such context: did you mean staging?"},
+		"another context": {args: []string{"--context", "x"}, url: "http://127.0.0.1:1", want: "--context x: the " +
+			"kubeconfig has no such context: choose one of staging, work"},
+		"a hostile context": {args: []string{"--context", "\x1b[31m"}, url: "http://127.0.0.1:1",
+			want: `--context "\x1b[31m": the kubeconfig has no such context`},
 		"a user that isn't there": {
-			args: []string{"--user", "joe"}, url: "http://127.0.0.1:1", want: `the kubeconfig can't be used: auth info "joe" does not exist: choose a context`,
+			args: []string{"--user", "joe"}, url: "http://127.0.0.1:1",
+			want: `the kubeconfig can't be used: auth info "joe" does not exist: choose a context`,
 		},
 	}
 	for name, tc := range tests {
@@ -166,7 +175,8 @@ func TestWithoutAKubeconfig(t *testing.T) {
 	f := &Flags{}
 	f.Bind(&cobra.Command{})
 	_, err := f.Cluster(cli.Env{Err: io.Discard})
-	if f.Configured() || cli.ExitCode(err) != cli.ExitUsage || !strings.HasPrefix(err.Error(), "no cluster is configured: name a kubeconfig") {
+	if f.Configured() || cli.ExitCode(err) != cli.ExitUsage || !strings.HasPrefix(err.Error(), "no cluster is "+
+		"configured: name a kubeconfig") {
 		t.Errorf("got %v, configured %v", err, f.Configured())
 	}
 }
@@ -177,7 +187,8 @@ func TestCompletion(t *testing.T) {
 	services := []corev1.Service{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{LoadBalancerClass: &class}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "other"}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "mux", Annotations: map[string]string{validation.DefaultPrefix + "/multiplexer": "true"}}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "mux",
+			Annotations: map[string]string{validation.DefaultPrefix + "/multiplexer": "true"}}},
 	}
 	handle := func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

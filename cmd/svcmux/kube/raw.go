@@ -9,13 +9,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// JSON reads a path of the API into a value, for kinds of which few fields are needed. Of a list, it reads the first page. It returns false
-// if the object or the kind doesn't exist.
+// JSON reads a path of the API into a value, for kinds of which few fields are needed. Of a list, it reads the first
+// page. It returns false if the object or the kind doesn't exist.
 func (c *Cluster) JSON(ctx context.Context, path string, into any) (bool, error) {
-	return c.parsed(path, c.core.Get().AbsPath(path).Param("limit", page).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx), into)
+	return c.parsed(path,
+		c.core.Get().AbsPath(path).Param("limit", page).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx), into)
 }
 
-// JSONList reads a list of objects with a label into a value, at most 500 of them. It returns false if the kind doesn't exist.
+// JSONList reads a list of objects with a label into a value, at most 500 of them. It returns false if the kind doesn't
+// exist.
 func (c *Cluster) JSONList(ctx context.Context, path, label string, into any) (bool, error) {
 	request := c.core.Get().AbsPath(path).Param("limit", page).Param("labelSelector", label)
 	return c.parsed(path, request.SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx), into)
@@ -54,7 +56,8 @@ func (c *Cluster) May(ctx context.Context, user string, right Right) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	answer := c.core.Post().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx)
+	answer := c.core.Post().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).SetHeader("Content-Type",
+		runtime.ContentTypeJSON).Body(body).Do(ctx)
 	var review struct {
 		Status struct{ Allowed bool }
 	}

@@ -52,13 +52,14 @@ func (x *Index) isOf(mux types.NamespacedName, f *Flags) bool {
 	return false
 }
 
-// One returns the mux of a name. If the name has no namespace, One looks in the namespace of -n, without -n in the context's, and then for the
-// only mux of this name.
+// One returns the mux of a name. If the name has no namespace, One looks in the namespace of -n, without -n in the
+// context's, and then for the only mux of this name.
 func (x *Index) One(name types.NamespacedName, given, usual string) (types.NamespacedName, error) {
 	var alike []types.NamespacedName
 	for _, mux := range x.Muxes() {
 		switch {
-		case mux.Name != name.Name || name.Namespace != "" && mux.Namespace != name.Namespace || given != "" && name.Namespace == "" && mux.Namespace != given:
+		case mux.Name != name.Name || name.Namespace != "" && mux.Namespace != name.Namespace || given != "" &&
+			name.Namespace == "" && mux.Namespace != given:
 		case name.Namespace == "" && mux.Namespace == usual:
 			return mux, nil
 		default:
@@ -69,7 +70,8 @@ func (x *Index) One(name types.NamespacedName, given, usual string) (types.Names
 	case len(alike) == 1:
 		return alike[0], nil
 	case len(alike) > 1:
-		return types.NamespacedName{}, cli.Usagef("%s: there are several muxes of this name: write %s or %s", name.Name, alike[0], alike[1])
+		return types.NamespacedName{},
+			cli.Usagef("%s: there are several muxes of this name: write %s or %s", name.Name, alike[0], alike[1])
 	}
 	return types.NamespacedName{}, x.notMux(name)
 }
@@ -84,7 +86,8 @@ func (x *Index) notMux(name types.NamespacedName) error {
 		if x.Language.Classify(svc).Channel() {
 			return fmt.Errorf("%s is a channel and not a mux: explain %s tells about it", shown, shown)
 		}
-		return fmt.Errorf("%s is a plain Service and not a mux: annotation %s: \"true\" makes a mux of a Service of type LoadBalancer", shown, x.Language.Keys().Multiplexer)
+		return fmt.Errorf("%s is a plain Service and not a mux: annotation %s: \"true\" makes a mux of a Service of type "+
+			"LoadBalancer", shown, x.Language.Keys().Multiplexer)
 	}
 	if why := x.World.Unread.Muxes[name]; why != "" {
 		return fmt.Errorf("you may not read %s: ask for this right", why)
@@ -110,9 +113,13 @@ func (x *Index) noMuxes(f *Flags) error {
 	case len(x.muxes) > 0 && f != nil && f.Selector != "":
 		return fmt.Errorf("no mux has labels %s: leave out -l to see all", cli.Shown(f.Selector))
 	case len(x.muxes) > 0 && f != nil:
-		return fmt.Errorf("no mux is in namespace %s, nor has it a channel there: leave out -n to see all", cli.Shown(f.Kube.NamespaceGiven()))
+		return fmt.Errorf("no mux is in namespace %s, nor has it a channel there: leave out -n to see all",
+			cli.Shown(f.Kube.NamespaceGiven()))
 	case x.World.Unread.Services != "":
-		return fmt.Errorf("namespace %s has neither a mux nor a channel, and others can't be read: choose another one with -n", cli.Shown(x.World.Unread.ServicesIn))
+		return fmt.Errorf(
+			"namespace %s has neither a mux nor a channel, and others can't be read: choose another one with -n",
+			cli.Shown(x.World.Unread.ServicesIn))
 	}
-	return fmt.Errorf("there is neither a mux nor a channel with prefix %s in the cluster: install svc-lb-mux, or choose its prefix with --prefix", cli.Shown(x.Language.Prefix()))
+	return fmt.Errorf("there is neither a mux nor a channel with prefix %s in the cluster: install svc-lb-mux, or "+
+		"choose its prefix with --prefix", cli.Shown(x.Language.Prefix()))
 }

@@ -1,4 +1,5 @@
-// Package look is what commands about muxes share: it reads a cluster with the rights of the user, and shows the result.
+// Package look is what commands about muxes share: it reads a cluster with the rights of the user, and shows the
+// result.
 //
 //	run.go       reads and prints, for commands that list
 //	flags.go     flags that these commands have            settings.go  the prefix and the default namespace of muxes

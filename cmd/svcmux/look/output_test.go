@@ -24,16 +24,20 @@ func TestWatchPrintsOnlyWhatChanged(t *testing.T) {
 		before, after Row
 		prints        bool
 	}{
-		"an age that grows":                     {"", row("443", "3m", "held"), row("443", "4m", "held"), false},
-		"an age in a list of names":             {"name", row("443", "3m", "held"), row("443", "4m", "held"), false},
-		"a state":                               {"", row("443", "3m", "held"), row("443", "4m", "pending"), true},
-		"a grace that goes on":                  {"", row("443", "3m", "grace 4m3s"), row("443", "3m", "grace 4m2s"), false},
-		"a grace that begins":                   {"", row("443", "3m", "held"), row("443", "3m", "grace 5m"), true},
-		"a grace that ends":                     {"", row("443", "3m", "grace 1s"), row("443", "1s", "held"), true},
-		"a field without a column":              {"json", item(number{1, "a", 5}, number{1, "a", 0}), item(number{1, "b", 5}, number{1, "b", 0}), true},
-		"a field of YAML":                       {"yaml", item(number{1, "a", 5}, number{1, "a", 0}), item(number{1, "b", 5}, number{1, "b", 0}), true},
-		"a field without a column, to a person": {"", item(number{1, "a", 5}, number{1, "a", 0}), item(number{1, "b", 5}, number{1, "b", 0}), false},
-		"a field that ages":                     {"json", item(number{1, "a", 5}, number{1, "a", 0}), item(number{1, "a", 6}, number{1, "a", 0}), false},
+		"an age that grows":         {"", row("443", "3m", "held"), row("443", "4m", "held"), false},
+		"an age in a list of names": {"name", row("443", "3m", "held"), row("443", "4m", "held"), false},
+		"a state":                   {"", row("443", "3m", "held"), row("443", "4m", "pending"), true},
+		"a grace that goes on":      {"", row("443", "3m", "grace 4m3s"), row("443", "3m", "grace 4m2s"), false},
+		"a grace that begins":       {"", row("443", "3m", "held"), row("443", "3m", "grace 5m"), true},
+		"a grace that ends":         {"", row("443", "3m", "grace 1s"), row("443", "1s", "held"), true},
+		"a field without a column": {"json", item(number{1, "a", 5}, number{1, "a", 0}),
+			item(number{1, "b", 5}, number{1, "b", 0}), true},
+		"a field of YAML": {"yaml", item(number{1, "a", 5}, number{1, "a", 0}),
+			item(number{1, "b", 5}, number{1, "b", 0}), true},
+		"a field without a column, to a person": {"", item(number{1, "a", 5}, number{1, "a", 0}),
+			item(number{1, "b", 5}, number{1, "b", 0}), false},
+		"a field that ages": {"json", item(number{1, "a", 5}, number{1, "a", 0}),
+			item(number{1, "a", 6}, number{1, "a", 0}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -20,12 +20,14 @@ import (
 // Ask says what a command needs of a cluster.
 type Ask struct {
 	Language validation.Language
-	// All is true if the user wants all namespaces or an error. If it is false, and the user may not read all namespaces, only Namespace is read.
+	// All is true if the user wants all namespaces or an error. If it is false, and the user may not read all namespaces,
+	// only Namespace is read.
 	All       bool
 	Namespace string
 	// Now returns the time: of the clock, or of the snapshot.
 	Now func() time.Time
-	// Slices is true if EndpointSlices are needed. If it is false, only the EndpointSlices that help to rebuild a lost ledger are read.
+	// Slices is true if EndpointSlices are needed. If it is false, only the EndpointSlices that help to rebuild a lost
+	// ledger are read.
 	Slices bool
 	// Gateways is true if the Leases of gateways are needed.
 	Gateways bool
@@ -42,7 +44,8 @@ type reading struct {
 	services, slices string
 }
 
-// Read reads what a command needs. The World notes objects that the user may not read. An error means that there is no answer at all.
+// Read reads what a command needs. The World notes objects that the user may not read. An error means that there is no
+// answer at all.
 func Read(ctx context.Context, cluster *kube.Cluster, ask Ask) (*World, error) {
 	r, err := read(ctx, cluster, ask)
 	if err != nil {
@@ -68,12 +71,14 @@ func (r *reading) readServices(ctx context.Context) (err error) {
 		return err
 	}
 	r.Unread.Services, r.Unread.ServicesIn = Unavailable("Services of other namespaces", err), r.ask.Namespace
-	r.Remarks = append(r.Remarks, fmt.Sprintf("You may not read the Services of all namespaces: only namespace %s is read.", cli.Shown(r.ask.Namespace)))
+	r.Remarks = append(r.Remarks, fmt.Sprintf("You may not read the Services of all namespaces: only namespace %s is "+
+		"read.", cli.Shown(r.ask.Namespace)))
 	r.services, err = r.cluster.EachService(ctx, r.ask.Namespace, r.PutService)
 	return err
 }
 
-// readMuxes reads one by one the muxes that channels name, and the Services of Ask.Named, if the user may not list all Services.
+// readMuxes reads one by one the muxes that channels name, and the Services of Ask.Named, if the user may not list all
+// Services.
 func (r *reading) readMuxes(ctx context.Context) error {
 	if r.Unread.Services == "" {
 		return nil
@@ -139,7 +144,8 @@ func Unavailable(what string, err error) string {
 
 // WhatIsUnread is the sentence about the parts of a mux that the user may not read.
 func WhatIsUnread(mux string, why []string) string {
-	return mux + " is shown without what you may not read: " + strings.Join(why, "; ") + ". Ask for these rights to see all."
+	return mux + " is shown without what you may not read: " + strings.Join(why, "; ") + ". Ask for these rights to see " +
+		"all."
 }
 
 // Name adds the Service that an argument NAME or NAMESPACE/NAME names, for messages that describe it.

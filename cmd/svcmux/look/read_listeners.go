@@ -85,7 +85,8 @@ func (r *reading) readGatewayAPI(ctx context.Context) (*GatewayAPI, error) {
 			api.Namespaces[items[i].Name] = items[i].Labels
 		}
 	})
-	for _, err := range [...]error{sets, tcp, udp, namespaces} { // one error alone: joined errors count as a refusal if one of them is
+	// one error alone: joined errors count as a refusal if one of them is
+	for _, err := range [...]error{sets, tcp, udp, namespaces} {
 		if err != nil {
 			return nil, err
 		}
@@ -100,12 +101,13 @@ func (api *GatewayAPI) Add(object gatewayread.Object) {
 	}
 }
 
-// PutListeners adds the listeners of a mux's Gateway, judged as the reconciler judges them. The statuses of Gateway and ListenerSets say whether
-// the listeners have their numbers.
+// PutListeners adds the listeners of a mux's Gateway, judged as the reconciler judges them. The statuses of Gateway and
+// ListenerSets say whether the listeners have their numbers.
 func (w *World) PutListeners(mux *corev1.Service, gateway *gatewayv1.Gateway, api *GatewayAPI) {
 	keys, key := w.Language.Keys(), types.NamespacedName{Namespace: gateway.Namespace, Name: gateway.Name}
 	_, onGateways := w.Language.GatewayPool(ptr.Deref(mux.Spec.LoadBalancerClass, ""))
-	observed := &gatewayread.Observed{Gateway: gateway, Mux: types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}, OnGateways: onGateways,
+	observed := &gatewayread.Observed{Gateway: gateway,
+		Mux: types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}, OnGateways: onGateways,
 		Namespaces: api.Namespaces, Routes: slices.Clone(api.Routes)}
 	for _, set := range api.Sets {
 		if gatewayread.GatewayOfSet(set) == key {
@@ -113,7 +115,8 @@ func (w *World) PutListeners(mux *corev1.Service, gateway *gatewayv1.Gateway, ap
 		}
 	}
 	served := gatewayread.Judge(observed)
-	all := sight.Claimants{Asking: served.Claimants(), Listeners: status.Written(served, gatewayread.ControllerName(&keys))}
+	all := sight.Claimants{Asking: served.Claimants(),
+		Listeners: status.Written(served, gatewayread.ControllerName(&keys))}
 	written := map[types.NamespacedName][]metav1.Condition{}
 	for i := range all.Listeners {
 		written[all.Listeners[i].Key] = all.Listeners[i].Conditions
@@ -130,7 +133,8 @@ func (w *World) PutListeners(mux *corev1.Service, gateway *gatewayv1.Gateway, ap
 // numberSaid translates a listener's conditions about its number into the conditions of a channel.
 func numberSaid(keys *validation.Keys, written []metav1.Condition) (said []metav1.Condition) {
 	accepted := meta.FindStatusCondition(written, string(gatewayv1.ListenerConditionAccepted))
-	if accepted != nil && (accepted.Status == metav1.ConditionTrue || accepted.Reason == string(gatewayv1.ListenerReasonPortUnavailable)) {
+	if accepted != nil &&
+		(accepted.Status == metav1.ConditionTrue || accepted.Reason == string(gatewayv1.ListenerReasonPortUnavailable)) {
 		c := *accepted
 		if c.Type = keys.Accepted; c.Status == metav1.ConditionTrue {
 			c.Reason = string(plan.Accepted)

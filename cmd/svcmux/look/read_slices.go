@@ -12,7 +12,8 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// readSlices reads the EndpointSlices of all namespaces. If the user may not, it reads those of one namespace, and ours on muxes.
+// readSlices reads the EndpointSlices of all namespaces. If the user may not, it reads those of one namespace, and ours
+// on muxes.
 func (r *reading) readSlices(ctx context.Context) (err error) {
 	if !r.ask.Slices {
 		return r.readRecords(ctx)
@@ -61,7 +62,8 @@ func (r *reading) readOnMuxes(ctx context.Context, muxes []types.NamespacedName)
 		if !namespaces[namespace] {
 			continue
 		}
-		_, err := r.cluster.EachSlice(ctx, namespace, "endpointslice.kubernetes.io/managed-by="+muxslices.ManagedBy(r.Language.Keys()), r.PutSlice)
+		_, err := r.cluster.EachSlice(ctx, namespace,
+			"endpointslice.kubernetes.io/managed-by="+muxslices.ManagedBy(r.Language.Keys()), r.PutSlice)
 		if err := r.readable(namespace, err); err != nil {
 			return err
 		}

@@ -15,14 +15,16 @@ import (
 	"nowake.ai/svc-lb-mux/validation/flags"
 )
 
-// settings are those of a release that commands must know. externalDNS are the prefixes of external-dns's annotations, separated by commas.
+// settings are those of a release that commands must know. externalDNS are the prefixes of external-dns's annotations,
+// separated by commas.
 type settings struct{ prefix, muxNamespace, externalDNS string }
 
 // noReconciler is the remark about half an installation.
-const noReconciler = "No Deployment of the reconciler was found: nobody carries changes out. svcmux version tells what is installed."
+const noReconciler = "No Deployment of the reconciler was found: nobody carries changes out. svcmux version tells " +
+	"what is installed."
 
-// language finds the settings: those of the flags, else those of the reconciler in the cluster, else the defaults. A tenant may not read
-// Deployments, and gets the defaults. It returns remarks, too.
+// language finds the settings: those of the flags, else those of the reconciler in the cluster, else the defaults. A
+// tenant may not read Deployments, and gets the defaults. It returns remarks, too.
 func (f *Flags) language(ctx context.Context, cluster *kube.Cluster) (validation.Language, []string, error) {
 	wanted := settings{prefix: f.Prefix, muxNamespace: f.MuxNamespace}
 	var remarks []string
@@ -38,9 +40,11 @@ func (f *Flags) language(ctx context.Context, cluster *kube.Cluster) (validation
 		if chosen == (settings{}) {
 			remarks = append(remarks, textNobody(wanted.prefix, found))
 		}
-		wanted = settings{cmp.Or(wanted.prefix, chosen.prefix), cmp.Or(wanted.muxNamespace, chosen.muxNamespace), chosen.externalDNS}
+		wanted = settings{cmp.Or(wanted.prefix, chosen.prefix), cmp.Or(wanted.muxNamespace, chosen.muxNamespace),
+			chosen.externalDNS}
 		if f.Prefix == "" && slices.ContainsFunc(found, func(s settings) bool { return s.prefix != wanted.prefix }) {
-			remarks = append(remarks, fmt.Sprintf("There are reconcilers of several prefixes: %s is shown. Choose another one with --prefix.", cli.Shown(wanted.prefix)))
+			remarks = append(remarks, fmt.Sprintf("There are reconcilers of several prefixes: %s is shown. Choose another one "+
+				"with --prefix.", cli.Shown(wanted.prefix)))
 		}
 	}
 	language, err := languageOf(wanted)
@@ -49,17 +53,20 @@ func (f *Flags) language(ctx context.Context, cluster *kube.Cluster) (validation
 
 // languageOf returns the language of settings; "" is for a default.
 func languageOf(s settings) (validation.Language, error) {
-	language, err := flags.Language(cmp.Or(s.prefix, validation.DefaultPrefix), cmp.Or(s.muxNamespace, "svc-mux"), s.externalDNS)
+	language, err := flags.Language(cmp.Or(s.prefix, validation.DefaultPrefix), cmp.Or(s.muxNamespace, "svc-mux"),
+		s.externalDNS)
 	if err != nil {
 		return language, cli.Usagef("%w: set it with --prefix or --default-mux-namespace", err)
 	}
 	return language, nil
 }
 
-// choose returns the settings with a prefix; if no reconciler has it, no settings. Without a prefix, it returns those with the default prefix, or else
-// the first ones.
+// choose returns the settings with a prefix; if no reconciler has it, no settings. Without a prefix, it returns those
+// with the default prefix, or else the first ones.
 func choose(found []settings, prefix string) settings {
-	if i := slices.IndexFunc(found, func(s settings) bool { return s.prefix == cmp.Or(prefix, validation.DefaultPrefix) }); i >= 0 {
+	if i := slices.IndexFunc(found, func(s settings) bool {
+		return s.prefix == cmp.Or(prefix, validation.DefaultPrefix)
+	}); i >= 0 {
 		return found[i]
 	}
 	if prefix != "" {
@@ -75,7 +82,8 @@ func textNobody(prefix string, found []settings) string {
 		others = append(others, cli.Shown(s.prefix))
 	}
 	slices.Sort(others)
-	return fmt.Sprintf("No reconciler of prefix %s was found: nobody carries its changes out, and defaults replace its settings. There are reconcilers of %s.",
+	return fmt.Sprintf("No reconciler of prefix %s was found: nobody carries its changes out, and defaults replace its "+
+		"settings. There are reconcilers of %s.",
 		cli.Shown(prefix), strings.Join(slices.Compact(others), ", "))
 }
 
@@ -101,8 +109,8 @@ func settingsOf(deployments []*appsv1.Deployment) []settings {
 	return found
 }
 
-// set takes a flag or a variable of the reconciler. Flags come last, as they count more. Wrong prefixes of external-dns don't count: with them, a
-// reconciler doesn't start.
+// set takes a flag or a variable of the reconciler. Flags come last, as they count more. Wrong prefixes of external-dns
+// don't count: with them, a reconciler doesn't start.
 func (s *settings) set(name, value string) {
 	switch {
 	case value == "":
@@ -110,7 +118,8 @@ func (s *settings) set(name, value string) {
 		s.prefix = value
 	case name == "--default-mux-namespace" || name == "DEFAULT_MUX_NAMESPACE":
 		s.muxNamespace = value
-	case (name == "--external-dns-prefixes" || name == "EXTERNAL_DNS_PREFIXES") && flags.ExternalDNS(name, value) == nil: // else they are wrong
+	case (name == "--external-dns-prefixes" || name == "EXTERNAL_DNS_PREFIXES") && flags.ExternalDNS(name, value) == nil:
+		// else they are wrong
 		s.externalDNS = value
 	}
 }

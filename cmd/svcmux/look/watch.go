@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// quiet is how long nothing must change before lines are printed; longest is how long a burst of changes may delay them.
+	// quiet is how long nothing must change before lines are printed; longest is how long a burst of changes may delay
+	// them.
 	quiet   = 300 * time.Millisecond
 	longest = 2 * time.Second
 	// pause is between two watches of one kind: API servers end a watch after some minutes.
@@ -22,7 +23,8 @@ const (
 )
 
 // Watch prints the list that make returns, and then the lines that change, until the user ends it.
-func Watch(ctx context.Context, env cli.Env, f *Flags, cluster *kube.Cluster, ask Ask, make func(*World) (*List, error)) error {
+func Watch(ctx context.Context, env cli.Env, f *Flags, cluster *kube.Cluster, ask Ask,
+	make func(*World) (*List, error)) error {
 	shown := &watched{env: env, format: f.Output}
 	return Follow(ctx, cluster, ask, 0, func(w *World) error {
 		if shown.last == nil {
@@ -36,8 +38,8 @@ func Watch(ctx context.Context, env cli.Env, f *Flags, cluster *kube.Cluster, as
 	})
 }
 
-// Follow calls show with the world, again after each change, and at intervals unless every is 0. It returns when the user ends it, or with an
-// error. show must not keep the world.
+// Follow calls show with the world, again after each change, and at intervals unless every is 0. It returns when the
+// user ends it, or with an error. show must not keep the world.
 func Follow(ctx context.Context, cluster *kube.Cluster, ask Ask, every time.Duration, show func(*World) error) error {
 	for {
 		r, err := read(ctx, cluster, ask)
@@ -59,7 +61,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// follow calls show now, after changes, and at intervals unless every is 0. It returns true if the world must be read again.
+// follow calls show now, after changes, and at intervals unless every is 0. It returns true if the world must be read
+// again.
 func (r *reading) follow(ctx context.Context, every time.Duration, show func() error) (again bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -135,7 +138,8 @@ func (r *reading) slicesIn() string {
 }
 
 // keepOn watches again when the API server ends a watch.
-func keepOn(ctx context.Context, from, namespace string, take func(watch.Event), follow func(context.Context, string, string, func(watch.Event)) (string, error)) error {
+func keepOn(ctx context.Context, from, namespace string, take func(watch.Event),
+	follow func(context.Context, string, string, func(watch.Event)) (string, error)) error {
 	for {
 		var err error
 		if from, err = follow(ctx, namespace, from, take); err != nil {

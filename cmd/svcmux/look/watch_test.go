@@ -39,7 +39,8 @@ func (l *lines) String() string {
 
 func (l *lines) await(t *testing.T, part string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(l.String(), part); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(l.String(),
+		part); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%q isn't printed:\n%s", part, l)
 		}
@@ -67,7 +68,8 @@ func TestWatchPrintsLinesThatChange(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	out, ended := &lines{}, make(chan error, 1)
-	cmd := status.Command(cli.Env{Program: "svcmux", Out: out, Err: &lines{}, Now: looktest.Now, Getenv: func(string) string { return "" }})
+	cmd := status.Command(cli.Env{Program: "svcmux", Out: out, Err: &lines{}, Now: looktest.Now,
+		Getenv: func(string) string { return "" }})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs([]string{"--kubeconfig", kubeconfig, "-w"})
 	go func() { ended <- cmd.ExecuteContext(ctx) }()
@@ -75,11 +77,15 @@ func TestWatchPrintsLinesThatChange(t *testing.T) {
 	for i := range 2 {
 		changes <- corev1.Service{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "other", ResourceVersion: fmt.Sprint(8 + i), Annotations: map[string]string{
-				"svc-mux.nowake.ai/multiplexer": "true", "svc-mux.nowake.ai/port-range": "30000",
-			}},
-			Spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Name: "placeholder", Port: 101}}},
-			Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: fmt.Sprintf("203.0.113.%d", 20+i)}}}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "other", ResourceVersion: fmt.Sprint(8 + i),
+				Annotations: map[string]string{
+					"svc-mux.nowake.ai/multiplexer": "true", "svc-mux.nowake.ai/port-range": "30000",
+				}},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+				Ports: []corev1.ServicePort{{Name: "placeholder", Port: 101}}},
+			Status: corev1.ServiceStatus{
+				LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: fmt.Sprintf("203.0.113.%d",
+					20+i)}}}},
 		}
 	}
 	out.await(t, "203.0.113.21")

@@ -65,7 +65,8 @@ func NewWorld(language validation.Language, keep func(types.NamespacedName) bool
 	}
 }
 
-// PutService takes a Service if a command may need it. The fields that nobody reads are dropped: they are most of a large cluster.
+// PutService takes a Service if a command may need it. The fields that nobody reads are dropped: they are most of a
+// large cluster.
 func (w *World) PutService(svc *corev1.Service) {
 	key := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
 	kind := w.Language.Classify(svc)
@@ -83,7 +84,8 @@ func (w *World) PutService(svc *corev1.Service) {
 // PutSlice takes an EndpointSlice of a channel or a mux.
 func (w *World) PutSlice(slice *discoveryv1.EndpointSlice) {
 	key := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Name}
-	service := w.Services[types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}]
+	service := w.Services[types.NamespacedName{Namespace: slice.Namespace,
+		Name: slice.Labels[discoveryv1.LabelServiceName]}]
 	if !muxslices.IsOurSlice(w.Language.Keys(), slice) && (service == nil || !w.Language.Classify(service).Channel()) {
 		delete(w.Slices, key)
 		return

@@ -19,9 +19,11 @@ type Port struct {
 	Number int32
 }
 
-// Channel returns a channel beside an existing Service: it has the same pods and IP families, and the given ports. The channel has no
-// labels: monitoring and GitOps tools select Services by label, and would take the channel for the Service.
-func Channel(lang validation.Language, beside *corev1.Service, name string, mux types.NamespacedName, ports []Port) *corev1.Service {
+// Channel returns a channel beside an existing Service: it has the same pods and IP families, and the given ports. The
+// channel has no labels: monitoring and GitOps tools select Services by label, and would take the channel for the
+// Service.
+func Channel(lang validation.Language, beside *corev1.Service, name string, mux types.NamespacedName,
+	ports []Port) *corev1.Service {
 	class, nodePorts := lang.FormatClass(mux), false
 	channel := &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

@@ -24,7 +24,8 @@ func TestChannelHasNothingOfTheServiceButItsPods(t *testing.T) {
 		Annotations: map[string]string{"external-dns.alpha.kubernetes.io/hostname": "web.example.com"},
 	}}
 	old.Spec = corev1.ServiceSpec{
-		Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": "web"}, ClusterIP: "10.0.0.1", ClusterIPs: []string{"10.0.0.1"},
+		Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": "web"}, ClusterIP: "10.0.0.1",
+		ClusterIPs:  []string{"10.0.0.1"},
 		ExternalIPs: []string{"192.0.2.1"}, HealthCheckNodePort: 30000, PublishNotReadyAddresses: true,
 		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, IPFamilyPolicy: &policy,
 	}
@@ -66,7 +67,8 @@ spec:
 	}
 }
 
-// A Service in a file may have ipFamilyPolicy without ipFamilies. A channel beside an IPv6 Service must not become IPv4.
+// A Service in a file may have ipFamilyPolicy without ipFamilies. A channel beside an IPv6 Service must not become
+// IPv4.
 func TestChannelHasTheIPFamiliesOfTheService(t *testing.T) {
 	lang, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {
@@ -74,13 +76,15 @@ func TestChannelHasTheIPFamiliesOfTheService(t *testing.T) {
 	}
 	require, single := corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack
 	for name, spec := range map[string]corev1.ServiceSpec{
-		"neither":          {},
-		"a policy alone":   {IPFamilyPolicy: &require},
-		"one family":       {IPFamilyPolicy: &single, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}},
-		"a family alone":   {IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}},
-		"IPv6 comes first": {IPFamilyPolicy: &require, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}},
+		"neither":        {},
+		"a policy alone": {IPFamilyPolicy: &require},
+		"one family":     {IPFamilyPolicy: &single, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}},
+		"a family alone": {IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}},
+		"IPv6 comes first": {IPFamilyPolicy: &require,
+			IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}},
 	} {
-		channel := Channel(lang, &corev1.Service{Spec: spec}, "web-mux", types.NamespacedName{Namespace: "infra", Name: "mux"}, nil)
+		channel := Channel(lang, &corev1.Service{Spec: spec}, "web-mux",
+			types.NamespacedName{Namespace: "infra", Name: "mux"}, nil)
 		got := corev1.ServiceSpec{IPFamilies: channel.Spec.IPFamilies, IPFamilyPolicy: channel.Spec.IPFamilyPolicy}
 		if diff := cmp.Diff(spec, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

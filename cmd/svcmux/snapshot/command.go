@@ -81,7 +81,8 @@ func (o *options) run(ctx context.Context, env cli.Env, path string) error {
 	if err := create(path, taken); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Out, "%s has %s.\n%s status --snapshot %s reads it.\n", cli.Shown(path), summary(taken), env.Program, cli.Shown(path))
+	_, err = fmt.Fprintf(env.Out, "%s has %s.\n%s status --snapshot %s reads it.\n", cli.Shown(path), summary(taken),
+		env.Program, cli.Shown(path))
 	return err
 }
 

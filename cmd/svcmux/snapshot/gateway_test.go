@@ -32,24 +32,32 @@ func TestListenersAndRoutesAreShownFromSnapshot(t *testing.T) {
 		readers   map[string]func(cli.Env) *cobra.Command
 	}{
 		"listeners": {"listeners", nil, map[string]func(cli.Env) *cobra.Command{
-			"infra/gateway-edge -o wide": ports.Command, "infra/gateway-edge:9092": explain.Command, "infra/gateway/edge/taken": explain.Command,
-			"tcproute/web -n infra": explain.Command, "udproute/nothing": explain.Command,
+			"infra/gateway-edge -o wide": ports.Command, "infra/gateway-edge:9092": explain.Command,
+			"infra/gateway/edge/taken": explain.Command,
+			"tcproute/web -n infra":    explain.Command, "udproute/nothing": explain.Command,
 		}},
 		"routes": {"routes", nil, map[string]func(cli.Env) *cobra.Command{
-			"quay/gateway-harbour -o json": ports.Command, "quay/gateway/harbour/alpha": explain.Command, "quay/gateway/harbour/secure": explain.Command,
-			"shop/listenerset/lighthouse/tcp": explain.Command, "tcproute/ferry -n quay": explain.Command, "udproute/beacon": explain.Command,
+			"quay/gateway-harbour -o json": ports.Command, "quay/gateway/harbour/alpha": explain.Command,
+			"quay/gateway/harbour/secure":     explain.Command,
+			"shop/listenerset/lighthouse/tcp": explain.Command, "tcproute/ferry -n quay": explain.Command,
+			"udproute/beacon":  explain.Command,
 			"tcproute/nothing": explain.Command,
 		}},
-		"no CRDs": {"healthy", nil, map[string]func(cli.Env) *cobra.Command{"tcproute/nothing": explain.Command, "udproute/nothing": explain.Command}},
+		"no CRDs": {"healthy", nil,
+			map[string]func(cli.Env) *cobra.Command{"tcproute/nothing": explain.Command, "udproute/nothing": explain.Command}},
 		"a tenant": {"routes", tenant(), map[string]func(cli.Env) *cobra.Command{
 			"": status.Command, "udproute/beacon": explain.Command, "udproute/nothing": explain.Command,
 		}},
-		"no right to read ListenerSets": {"routes", []string{"listenersets", "listenersets/shop"}, map[string]func(cli.Env) *cobra.Command{
-			"quay/gateway-harbour": ports.Command, "quay/gateway/harbour/alpha": explain.Command, "udproute/beacon": explain.Command,
-		}},
-		"no right to read a Gateway": {"routes", []string{"gateways", "gateways/shop", "gateways/quay"}, map[string]func(cli.Env) *cobra.Command{
-			"quay/gateway-harbour": ports.Command, "quay/gateway/harbour/alpha": explain.Command, "udproute/beacon": explain.Command,
-		}},
+		"no right to read ListenerSets": {"routes", []string{"listenersets", "listenersets/shop"},
+			map[string]func(cli.Env) *cobra.Command{
+				"quay/gateway-harbour": ports.Command, "quay/gateway/harbour/alpha": explain.Command,
+				"udproute/beacon": explain.Command,
+			}},
+		"no right to read a Gateway": {"routes", []string{"gateways", "gateways/shop", "gateways/quay"},
+			map[string]func(cli.Env) *cobra.Command{
+				"quay/gateway-harbour": ports.Command, "quay/gateway/harbour/alpha": explain.Command,
+				"udproute/beacon": explain.Command,
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+c.world+".yaml").Serve(t, c.forbidden...)
@@ -67,19 +75,23 @@ func TestListenersAndRoutesAreShownFromSnapshot(t *testing.T) {
 
 // TestSnapshotHasTheGatewayAPIThatMatters counts objects by kind, and reads the remarks about the others.
 func TestSnapshotHasTheGatewayAPIThatMatters(t *testing.T) {
-	const all = "1 ConfigMap, 2 Gateways, 2 GatewayClasses, 2 ListenerSets, 2 Namespaces, 1 ReferenceGrant, 2 Services, 1 TCPRoute, 1 UDPRoute"
+	const all = "1 ConfigMap, 2 Gateways, 2 GatewayClasses, 2 ListenerSets, 2 Namespaces, 1 ReferenceGrant, 2 Services, " +
+		"1 TCPRoute, 1 UDPRoute"
 	for name, c := range map[string]struct {
 		world     string
 		forbidden []string
 		out, err  string
 	}{
 		"all rights": {"routes", nil, all, ""},
-		"no right to read some kinds": {"routes", []string{"gatewayclasses", "udproutes", "udproutes/shop", "referencegrants"},
+		"no right to read some kinds": {"routes",
+			[]string{"gatewayclasses", "udproutes", "udproutes/shop", "referencegrants"},
 			"1 ConfigMap, 2 Gateways, 2 ListenerSets, 2 Namespaces, 1 ReferenceGrant, 2 Services, 1 TCPRoute",
-			"You may not read the ReferenceGrants of all namespaces: only namespace shop is read.\nYou may not read GatewayClasses, UDPRoutes: the snapshot lacks them.\n"},
+			"You may not read the ReferenceGrants of all namespaces: only namespace shop is read.\nYou may not read " +
+				"GatewayClasses, UDPRoutes: the snapshot lacks them.\n"},
 		"no CRDs":                 {"several", nil, "Service", ""},
 		"neither rights nor CRDs": {"several", tenant(), "Service", ""},
-		"all rights but one":      {"listeners", []string{"gateways"}, "1 TCPRoute", "You may not read the Gateways of all namespaces: only namespace shop is read.\n"},
+		"all rights but one": {"listeners", []string{"gateways"}, "1 TCPRoute", "You may not read the Gateways of all " +
+			"namespaces: only namespace shop is read.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+c.world+".yaml").Serve(t, c.forbidden...)
@@ -99,8 +111,9 @@ func TestSnapshotHasTheGatewayAPIThatMatters(t *testing.T) {
 
 // TestHashesHideTheGatewayAPI looks for names in a snapshot of hashes. Commands print the same lines from it.
 func TestHashesHideTheGatewayAPI(t *testing.T) {
-	secrets := regexp.MustCompile(`(?i)ophelia|harbour|quay|crane|maritime|envoyish|unneeded|lighthouse|ferry|beacon|agora|treaty|mirage|blueprint|longshoremen|stevedores|` +
-		`lamplighters|sealingwax|wharf|acme\.example|\bshop\b`)
+	secrets := regexp.MustCompile(
+		`(?i)ophelia|harbour|quay|crane|maritime|envoyish|unneeded|lighthouse|ferry|beacon|agora|treaty|mirage|blueprint|longshoremen|stevedores|` +
+			`lamplighters|sealingwax|wharf|acme\.example|\bshop\b`)
 	for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant(), "without Gateways": {"gateways", "gateways/shop", "gateways/quay"},
 		"without ListenerSets": {"listenersets", "listenersets/shop"}} {
 		kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/routes.yaml").Serve(t, forbidden...)
@@ -126,11 +139,15 @@ func TestMalformedObjectsDoNoHarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	object := func(kind string, spec any) archive.Object {
-		return archive.Object{"kind": kind, "metadata": map[string]any{"namespace": "quay", "name": "harbour", "annotations": map[string]any{
-			language.Keys().PortRange: "20000-20099", language.Keys().Gateway: "quay/harbour"}}, "spec": spec, "status": "ophelia"}
+		return archive.Object{"kind": kind,
+			"metadata": map[string]any{"namespace": "quay", "name": "harbour", "annotations": map[string]any{
+				language.Keys().PortRange: "20000-20099", language.Keys().Gateway: "quay/harbour"}}, "spec": spec,
+			"status": "ophelia"}
 	}
-	mux := archive.Object{"kind": "Service", "metadata": map[string]any{"namespace": "quay", "name": "gateway-harbour", "labels": map[string]any{language.Keys().Managed: "true"},
-		"ownerReferences": []any{map[string]any{"kind": "Gateway", "name": "harbour", "controller": true}}}}
+	mux := archive.Object{"kind": "Service",
+		"metadata": map[string]any{"namespace": "quay", "name": "gateway-harbour",
+			"labels":          map[string]any{language.Keys().Managed: "true"},
+			"ownerReferences": []any{map[string]any{"kind": "Gateway", "name": "harbour", "controller": true}}}}
 	for _, spec := range [...]any{nil, "ophelia", []any{"ophelia"}, map[string]any{"listeners": "ophelia", "parentRefs": "ophelia", "from": "ophelia", "parentRef": "ophelia",
 		"controllerName": []any{"ophelia"}}} {
 		taken := &archive.Archive{Objects: []archive.Object{mux}}
@@ -151,28 +168,34 @@ func TestHashedSliceOfListenerHasItsOwnName(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := language.Keys()
-	mux, listener := types.NamespacedName{Namespace: "quay", Name: "gateway-harbour"}, types.NamespacedName{Namespace: "shop", Name: "listenerset/lighthouse/tcp"}
-	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, ObjectMeta: metav1.ObjectMeta{Namespace: mux.Namespace,
-		Name: muxslices.SliceName(mux, listener, "crane-x1", discoveryv1.AddressTypeIPv4), Labels: map[string]string{
-			discoveryv1.LabelServiceName: mux.Name, discoveryv1.LabelManagedBy: muxslices.ManagedBy(keys), keys.Managed: "true", keys.Source: "crane-x1",
-			keys.ChannelNamespace: listener.Namespace, keys.ChannelName: muxslices.LabelOf(listener.Name)}}}
+	mux, listener := types.NamespacedName{Namespace: "quay", Name: "gateway-harbour"},
+		types.NamespacedName{Namespace: "shop", Name: "listenerset/lighthouse/tcp"}
+	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
+		ObjectMeta: metav1.ObjectMeta{Namespace: mux.Namespace,
+			Name: muxslices.SliceName(mux, listener, "crane-x1", discoveryv1.AddressTypeIPv4), Labels: map[string]string{
+				discoveryv1.LabelServiceName: mux.Name, discoveryv1.LabelManagedBy: muxslices.ManagedBy(keys), keys.Managed: "true",
+				keys.Source:           "crane-x1",
+				keys.ChannelNamespace: listener.Namespace, keys.ChannelName: muxslices.LabelOf(listener.Name)}}}
 	if !muxslices.HasOwnName(keys, slice) {
 		t.Fatal("the test's slice isn't ours")
 	}
 	taken := &archive.Archive{Objects: []archive.Object{fieldsOf(slice, archive.Object{"kind": "EndpointSlice"})}}
 	hashNames(taken, language, []byte("salt"))
 	hashed := as[discoveryv1.EndpointSlice](taken.Objects[0])
-	if name := hashed.Labels[keys.ChannelName]; !regexp.MustCompile("^listenerset_x[0-9a-f]+_tcp$").MatchString(name) || !muxslices.HasOwnName(keys, hashed) {
+	if name := hashed.Labels[keys.ChannelName]; !regexp.MustCompile("^listenerset_x[0-9a-f]+_tcp$").MatchString(name) ||
+		!muxslices.HasOwnName(keys, hashed) {
 		t.Errorf("the slice %s has the label %s", hashed.Name, name)
 	}
 }
 
 // lines returns the lines of an output without names, sorted.
 func lines(text string) []string {
-	name := regexp.MustCompile(`gateway-harbour|harbour|quay|lighthouse|ferry|shop|x[0-9a-f]{4}-[0-9a-f]{8}|x[0-9a-f]{8}|-[0-9a-f]{10}\b`)
+	name := regexp.MustCompile(
+		`gateway-harbour|harbour|quay|lighthouse|ferry|shop|x[0-9a-f]{4}-[0-9a-f]{8}|x[0-9a-f]{8}|-[0-9a-f]{10}\b`)
 	var all []string
 	text = name.ReplaceAllString(strings.ReplaceAll(text, "jane", "hidden"), "N")
-	for line := range strings.Lines(strings.ReplaceAll(text, "NN", "N")) { // a long name of a listener has two parts, or one if its ListenerSet is unknown
+	// a long name of a listener has two parts, or one if its ListenerSet is unknown
+	for line := range strings.Lines(strings.ReplaceAll(text, "NN", "N")) {
 		all = append(all, strings.Join(strings.Fields(line), " "))
 	}
 	slices.Sort(all)

@@ -14,7 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// gather makes the requests of the other commands, and records the answers. Requests that the API server refuses are recorded, too.
+// gather makes the requests of the other commands, and records the answers. Requests that the API server refuses are
+// recorded, too.
 func (o *options) gather(ctx context.Context, env cli.Env) (*archive.Archive, validation.Language, error) {
 	recorder := archive.NewRecorder()
 	o.Kube.Record = recorder.Wrap
@@ -24,7 +25,8 @@ func (o *options) gather(ctx context.Context, env cli.Env) (*archive.Archive, va
 	}
 	defer env.Progress("reading from " + cluster.Server)()
 	ask.Slices = true
-	ask.Named = append(ask.Named, types.NamespacedName{Namespace: ask.Language.DefaultMuxNamespace(), Name: "mux"}) // import reads it by default
+	// import reads it by default
+	ask.Named = append(ask.Named, types.NamespacedName{Namespace: ask.Language.DefaultMuxNamespace(), Name: "mux"})
 	world, err := look.Read(ctx, cluster, ask)
 	if err != nil {
 		return nil, ask.Language, err

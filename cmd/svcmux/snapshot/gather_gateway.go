@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
 )
 
-// readGatewayAPI lists the objects of the Gateway API, those of one namespace where the user may not read all. It returns remarks about kinds that the user
-// may not read.
+// readGatewayAPI lists the objects of the Gateway API, those of one namespace where the user may not read all. It
+// returns remarks about kinds that the user may not read.
 func readGatewayAPI(ctx context.Context, cluster *kube.Cluster, namespace string) (remarks []string, err error) {
 	var partly, not []string
 	for _, kind := range [...]struct {
@@ -41,7 +41,9 @@ func readGatewayAPI(ctx context.Context, cluster *kube.Cluster, namespace string
 		return nil, nil
 	}
 	if len(partly) > 0 {
-		remarks = append(remarks, fmt.Sprintf("You may not read the %s of all namespaces: only namespace %s is read.", strings.Join(partly, ", "), cli.Shown(namespace)))
+		remarks = append(remarks,
+			fmt.Sprintf("You may not read the %s of all namespaces: only namespace %s is read.", strings.Join(partly, ", "),
+				cli.Shown(namespace)))
 	}
 	if len(not) > 0 {
 		remarks = append(remarks, fmt.Sprintf("You may not read %s: the snapshot lacks them.", strings.Join(not, ", ")))
@@ -55,8 +57,8 @@ func list(ctx context.Context, cluster *kube.Cluster, path string) error {
 	return err
 }
 
-// hasGatewayAPI is true if a cluster has the Gateway API. A refusal doesn't tell: the API server also refuses kinds that don't exist. It is false
-// for a snapshot, which doesn't tell either.
+// hasGatewayAPI is true if a cluster has the Gateway API. A refusal doesn't tell: the API server also refuses kinds
+// that don't exist. It is false for a snapshot, which doesn't tell either.
 func hasGatewayAPI(ctx context.Context, cluster *kube.Cluster) bool {
 	if !cluster.Taken.IsZero() {
 		return false

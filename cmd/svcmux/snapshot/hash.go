@@ -112,7 +112,8 @@ func (h *hashing) know(objects []archive.Object) {
 	}
 }
 
-// name returns the hash of a name. Names of objects keep their order, because the plan orders channels by name, and begin with a letter.
+// name returns the hash of a name. Names of objects keep their order, because the plan orders channels by name, and
+// begin with a letter.
 func (h *hashing) name(name string) string {
 	if h.kept[name] {
 		return name
@@ -146,7 +147,9 @@ func (h *hashing) text(text string) string {
 				return h.claimant(types.NamespacedName{Namespace: namespace, Name: name}).String() + end
 			}
 			return h.known(namespace) + "/" + h.known(name) + end
-		case both || slices.Contains([]string{"mux", "channel", "port", "service", "auto", "other", "all", "gateway", "listener", "route", "tcp", "udp"}, namespace):
+		case both ||
+			slices.Contains([]string{"mux", "channel", "port", "service", "auto", "other", "all", "gateway", "listener", "route",
+				"tcp", "udp"}, namespace):
 			return word
 		}
 		return h.known(namespace) + end

@@ -47,19 +47,22 @@ func (h *hashing) namesIn(object archive.Object) []string {
 	return names
 }
 
-// nameListeners notes the names that listeners get among claimants. A long one contains a hash of the name of its Gateway or ListenerSet.
+// nameListeners notes the names that listeners get among claimants. A long one contains a hash of the name of its
+// Gateway or ListenerSet.
 func (h *hashing) nameListeners(object archive.Object) {
 	switch object.Kind() {
 	case gatewayKind:
 		gateway := as[gatewayv1.Gateway](object)
-		plain := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: h.name(gateway.Namespace), Name: h.name(gateway.Name)}}
+		plain := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: h.name(gateway.Namespace),
+			Name: h.name(gateway.Name)}}
 		for i := range gateway.Spec.Listeners {
 			name := gateway.Spec.Listeners[i].Name
 			h.listeners[read.ListenerOfGateway(gateway, name)] = read.ListenerOfGateway(plain, name).Name
 		}
 	case listenerSet:
 		set := as[gatewayv1.ListenerSet](object)
-		plain := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: h.name(set.Namespace), Name: h.name(set.Name)}}
+		plain := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: h.name(set.Namespace),
+			Name: h.name(set.Name)}}
 		for i := range set.Spec.Listeners {
 			name := set.Spec.Listeners[i].Name
 			h.listeners[read.ListenerOfSet(set, name)] = read.ListenerOfSet(plain, name).Name
@@ -67,7 +70,8 @@ func (h *hashing) nameListeners(object archive.Object) {
 	}
 }
 
-// claimant returns the hash of a Service's name, or the name of a listener or route with hashes in it, such as listenerset/x0001-0a1b2c3d/tcp.
+// claimant returns the hash of a Service's name, or the name of a listener or route with hashes in it, such as
+// listenerset/x0001-0a1b2c3d/tcp.
 func (h *hashing) claimant(key types.NamespacedName) types.NamespacedName {
 	hashed := types.NamespacedName{Namespace: h.name(key.Namespace), Name: h.listeners[key]}
 	kind, rest, _ := strings.Cut(key.Name, "/")
@@ -84,7 +88,8 @@ func (h *hashing) claimant(key types.NamespacedName) types.NamespacedName {
 	return hashed
 }
 
-// gatewayAPI hashes the names in an object of the Gateway API. Unknown fields go. Names of listeners stay, as names of ports do.
+// gatewayAPI hashes the names in an object of the Gateway API. Unknown fields go. Names of listeners stay, as names of
+// ports do.
 func (h *hashing) gatewayAPI(object archive.Object) archive.Object {
 	switch object.Kind() {
 	case gatewayClass:
@@ -201,7 +206,8 @@ func (h *hashing) route(route *read.Route) {
 	for i := range route.Status.Parents {
 		parent := &route.Status.Parents[i]
 		h.parentRef(&parent.ParentRef)
-		h.conditions(parent.Conditions, parent.ControllerName == read.Controller(&keys) || parent.ControllerName == read.ControllerName(&keys))
+		h.conditions(parent.Conditions, parent.ControllerName == read.Controller(&keys) ||
+			parent.ControllerName == read.ControllerName(&keys))
 	}
 }
 

@@ -30,7 +30,8 @@ func (h *hashing) request(r *archive.Request) {
 	switch {
 	case r.Resource == "configmaps" && is:
 		r.Name = ledger
-	case slices.Contains([]string{"configmaps", "services", "gatewayclasses", "gateways", "listenersets", "tcproutes", "udproutes", "referencegrants"}, r.Resource):
+	case slices.Contains([]string{"configmaps", "services", "gatewayclasses", "gateways", "listenersets", "tcproutes",
+		"udproutes", "referencegrants"}, r.Resource):
 		r.Name = h.name(r.Name)
 	}
 }

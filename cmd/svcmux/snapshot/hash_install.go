@@ -12,7 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/doctor"
 )
 
-// deployment hashes names in a Deployment of the installation. Its own name stays. Prefixes of external-dns go, since they are DNS names.
+// deployment hashes names in a Deployment of the installation. Its own name stays. Prefixes of external-dns go, since
+// they are DNS names.
 func (h *hashing) deployment(d *appsv1.Deployment) {
 	const namespaceFlag, prefixesFlag = "--default-mux-namespace=", "--external-dns-prefixes="
 	for key, value := range d.Labels {

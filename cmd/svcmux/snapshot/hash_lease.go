@@ -8,7 +8,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
-// lease hashes the names in the Lease of a gateway. A gateway often has the name of a node. The holder goes, since it contains that name, too.
+// lease hashes the names in the Lease of a gateway. A gateway often has the name of a node. The holder goes, since it
+// contains that name, too.
 func (h *hashing) lease(found *coordinationv1.Lease) {
 	keys := h.language.Keys()
 	gateway, is := lease.Read(found, keys)

@@ -76,5 +76,6 @@ func (h *hashing) ledger(cm *corev1.ConfigMap) {
 		return
 	}
 	cm.Labels, cm.Annotations = contents.Labels, contents.Annotations
-	cm.Data, cm.BinaryData = map[string]string{codec.PlainKey: contents.Plain}, map[string][]byte{codec.PackedKey: contents.Packed}
+	cm.Data, cm.BinaryData = map[string]string{codec.PlainKey: contents.Plain},
+		map[string][]byte{codec.PackedKey: contents.Packed}
 }

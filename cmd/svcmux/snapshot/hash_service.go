@@ -40,7 +40,8 @@ func (h *hashing) service(svc *corev1.Service) {
 	}
 }
 
-// annotations hashes the values of annotations of an object in a namespace. Those with DNS names go. On a stranger, our annotations have no meaning.
+// annotations hashes the values of annotations of an object in a namespace. Those with DNS names go. On a stranger, our
+// annotations have no meaning.
 func (h *hashing) annotations(all map[string]string, namespace string, isStranger bool) map[string]string {
 	keys := h.language.Keys()
 	hashed := map[string]string{}
@@ -82,7 +83,8 @@ func (h *hashing) value(value string) string {
 
 // usualValues are values that tell nothing about their owner.
 func usualValues() []string {
-	return []string{"", "true", "false", "enabled", "disabled", "internal", "external", "internet-facing", "nlb", "nlb-ip", "instance", "ip", "tcp", "udp", "http", "https"}
+	return []string{"", "true", "false", "enabled", "disabled", "internal", "external", "internet-facing", "nlb", "nlb-ip",
+		"instance", "ip", "tcp", "udp", "http", "https"}
 }
 
 // namespaces hashes the names in a list of namespaces. A pattern becomes the known namespaces that it matches.

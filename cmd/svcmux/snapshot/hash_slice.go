@@ -8,7 +8,8 @@ import (
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
-// slice hashes the names in an EndpointSlice. Ours then have the name that the reconciler would give them for the hashed channel.
+// slice hashes the names in an EndpointSlice. Ours then have the name that the reconciler would give them for the
+// hashed channel.
 func (h *hashing) slice(slice *discoveryv1.EndpointSlice) {
 	keys := h.language.Keys()
 	carried, _ := muxslices.ChannelOfSlice(keys, slice)
@@ -38,10 +39,12 @@ func (h *hashing) slice(slice *discoveryv1.EndpointSlice) {
 			}
 		}
 		if endpoint.TargetRef != nil {
-			endpoint.TargetRef.Namespace, endpoint.TargetRef.Name = h.name(endpoint.TargetRef.Namespace), h.name(endpoint.TargetRef.Name)
+			endpoint.TargetRef.Namespace, endpoint.TargetRef.Name = h.name(
+				endpoint.TargetRef.Namespace), h.name(endpoint.TargetRef.Name)
 		}
 	}
 	if channel, is := muxslices.ChannelOfSlice(keys, slice); is {
-		slice.Name = muxslices.SliceName(muxslices.MuxOfSlice(keys, slice), channel, slice.Labels[keys.Source], slice.AddressType)
+		slice.Name = muxslices.SliceName(muxslices.MuxOfSlice(keys, slice), channel, slice.Labels[keys.Source],
+			slice.AddressType)
 	}
 }

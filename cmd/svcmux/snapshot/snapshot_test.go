@@ -32,9 +32,11 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // tenant lists what a tenant of namespace shop may not read.
 func tenant() []string {
 	return []string{
-		"services", "services/svc-mux", "endpointslices", "endpointslices/svc-mux", "configmaps/svc-mux", "configmaps/ingress-nginx", "deployments",
+		"services", "services/svc-mux", "endpointslices", "endpointslices/svc-mux", "configmaps/svc-mux",
+		"configmaps/ingress-nginx", "deployments",
 		"deployments/shop", "validatingwebhookconfigurations", "version", "subjectaccessreviews", "daemonsets", "nodes",
-		"gatewayclasses", "gateways", "gateways/infra", "gateways/quay", "listenersets", "tcproutes", "udproutes", "referencegrants", "namespaces",
+		"gatewayclasses", "gateways", "gateways/infra", "gateways/quay", "listenersets", "tcproutes", "udproutes",
+		"referencegrants", "namespaces",
 	}
 }
 
@@ -42,9 +44,11 @@ func tenant() []string {
 func readers() map[string]func(cli.Env) *cobra.Command {
 	const file = "../changes/testdata/files/channels.yaml"
 	return map[string]func(cli.Env) *cobra.Command{
-		"": status.Command, "-o json": status.Command, "svc-mux/mux -o wide": ports.Command, "--free": ports.Command, "shop/web": explain.Command,
-		"svc-mux/mux:443 -o json": explain.Command, "-f " + file: changes.Command, "-o yaml": doctor.Command, "--per namespace": survey.Command,
-		"-o  json": versions.Command, "--suffix=-mux": tcpservices.Command,
+		"": status.Command, "-o json": status.Command, "svc-mux/mux -o wide": ports.Command, "--free": ports.Command,
+		"shop/web":                explain.Command,
+		"svc-mux/mux:443 -o json": explain.Command, "-f " + file: changes.Command, "-o yaml": doctor.Command,
+		"--per namespace": survey.Command,
+		"-o  json":        versions.Command, "--suffix=-mux": tcpservices.Command,
 	}
 }
 
@@ -68,7 +72,8 @@ func TestCommandsPrintTheSameFromSnapshot(t *testing.T) {
 				live := looktest.RunAt(t, command, kubeconfig, "", strings.Fields(args)...)
 				again := looktest.RunAt(t, command, kubeconfig, "", append(strings.Fields(args), "--snapshot", path)...)
 				if diff := cmp.Diff(live, again); diff != "" {
-					t.Errorf("%s, %s, %s %s (-cluster +snapshot):\n%s", world, user, command(cli.Env{Getenv: os.Getenv}).Name(), args, diff)
+					t.Errorf("%s, %s, %s %s (-cluster +snapshot):\n%s", world, user, command(cli.Env{Getenv: os.Getenv}).Name(), args,
+						diff)
 				}
 			}
 		}
@@ -118,7 +123,8 @@ func compareGolden(t *testing.T, golden, got string) {
 
 // TestHashedNamesAreEnough looks for names in a snapshot of hashes, and compares the outputs of commands.
 func TestHashedNamesAreEnough(t *testing.T) {
-	names := regexp.MustCompile(`\b(shop|web|web-[a-z0-9]+|chat|rooms|rooms-[a-z0-9]+|edge|node-[0-9]|edge-[0-9]|jane)\b|corp\.example`)
+	names := regexp.MustCompile(
+		`\b(shop|web|web-[a-z0-9]+|chat|rooms|rooms-[a-z0-9]+|edge|node-[0-9]|edge-[0-9]|jane)\b|corp\.example`)
 	ours := regexp.MustCompile(`\\?"(?:uid|muxUID)\\?":\\?"[^"]*"|svc-mux-webhook|"name":"webhook"|a/webhook`)
 	for _, world := range []string{"busy", "healthy", "installed", "several", "frozen", "paused", "pending", "private", "full", "gateways"} {
 		for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant()} {
@@ -139,23 +145,27 @@ func TestHashedNamesAreEnough(t *testing.T) {
 	}
 }
 
-// TestDoctorNeedsNoNamesOfTheInstallation examines hashes of an installation with a private registry, and of data planes.
+// TestDoctorNeedsNoNamesOfTheInstallation examines hashes of an installation with a private registry, and of data
+// planes.
 func TestDoctorNeedsNoNamesOfTheInstallation(t *testing.T) {
 	kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/private.yaml").Serve(t)
 	live := looktest.RunAt(t, doctor.Command, kubeconfig, "400")
 	hashed := looktest.RunAt(t, doctor.Command, kubeconfig, "400", "--snapshot", taken(t, kubeconfig, "--hash-names"))
-	if diff := cmp.Diff(shape(live.Out), shape(hashed.Out)); diff != "" || live.Code != hashed.Code || !strings.Contains(live.Out, "Cilium 1.17.3 honours ipMode") {
+	if diff := cmp.Diff(shape(live.Out), shape(hashed.Out)); diff != "" || live.Code != hashed.Code ||
+		!strings.Contains(live.Out, "Cilium 1.17.3 honours ipMode") {
 		t.Errorf("(-names +hashes):\n%s", diff)
 	}
 }
 
-// shape returns the lines of an output without names, sorted. The channel withdrawn has as its name a word of its own condition. With hashes, this
-// word changes, and the condition looks as if a write were still to come.
+// shape returns the lines of an output without names, sorted. The channel withdrawn has as its name a word of its own
+// condition. With hashes, this word changes, and the condition looks as if a write were still to come.
 func shape(text string) []string {
-	name := regexp.MustCompile(`\b(?:svc-mux|x[0-9a-f-]{8,}|shop|chat|edge)/[a-z0-9-]+|\bedge-[0-9]|\bx[0-9a-f]{4}-[0-9a-f]{8}`)
+	name := regexp.MustCompile(
+		`\b(?:svc-mux|x[0-9a-f-]{8,}|shop|chat|edge)/[a-z0-9-]+|\bedge-[0-9]|\bx[0-9a-f]{4}-[0-9a-f]{8}`)
 	var lines []string
 	for line := range strings.Lines(strings.ReplaceAll(text, "jane", "hidden")) {
-		if line = strings.Join(strings.Fields(name.ReplaceAllString(line, "N")), " "); line != "" && !strings.Contains(line, "waits for the reconciler") {
+		if line = strings.Join(strings.Fields(name.ReplaceAllString(line, "N")), " "); line != "" &&
+			!strings.Contains(line, "waits for the reconciler") {
 			lines = append(lines, line)
 		}
 	}
@@ -196,7 +206,8 @@ func TestDamagedFilesAreExplained(t *testing.T) {
 	packed := gzip.NewWriter(&newer)
 	_, _ = packed.Write([]byte(`{"schema":"svc-lb-mux/snapshot/v2","release":"v3"}`))
 	_ = packed.Close()
-	run("newer", newer.Bytes(), "its format is svc-lb-mux/snapshot/v2, and this program reads svc-lb-mux/snapshot/v1: use svcmux v3, or take a new snapshot")
+	run("newer", newer.Bytes(), "its format is svc-lb-mux/snapshot/v2, and this program reads svc-lb-mux/snapshot/v1: "+
+		"use svcmux v3, or take a new snapshot")
 }
 
 // TestNamesCanBeHashedLater makes a snapshot of a snapshot.
@@ -204,9 +215,11 @@ func TestNamesCanBeHashedLater(t *testing.T) {
 	kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/healthy.yaml").Serve(t)
 	path := taken(t, kubeconfig)
 	if first, second := unpacked(t, path), unpacked(t, taken(t, kubeconfig, "--snapshot", path)); first != second {
-		t.Errorf("a snapshot of a snapshot differs (-first +second):\n%s", cmp.Diff(strings.Split(first, "\n"), strings.Split(second, "\n")))
+		t.Errorf("a snapshot of a snapshot differs (-first +second):\n%s",
+			cmp.Diff(strings.Split(first, "\n"), strings.Split(second, "\n")))
 	}
-	if text := unpacked(t, taken(t, kubeconfig, "--snapshot", path, "--hash-names")); !strings.Contains(text, `"hashed":true`) || regexp.MustCompile(`"name":"(rooms|web)`).MatchString(text) {
+	if text := unpacked(t, taken(t, kubeconfig, "--snapshot", path, "--hash-names")); !strings.Contains(text,
+		`"hashed":true`) || regexp.MustCompile(`"name":"(rooms|web)`).MatchString(text) {
 		t.Errorf("names aren't hashed")
 	}
 }
@@ -220,11 +233,15 @@ func TestMistakesOfSnapshot(t *testing.T) {
 		code    int
 		err     string
 	}{
-		"the file exists":     {Command, []string{path}, 1, path + " exists: name another file, or remove this one"},
-		"no such folder":      {Command, []string{"/nix/a"}, 1, "the snapshot can't be written: open /nix/a: no such file or directory: name another file"},
-		"no file":             {Command, nil, 2, "name one file to write, or - for standard output (snapshot -h has examples)"},
-		"no such snapshot":    {status.Command, []string{"--snapshot", "/nix"}, 1, "the snapshot can't be read: open /nix: no such file or directory: name another file with --snapshot"},
-		"a watch of snapshot": {status.Command, []string{"-w", "--snapshot", path}, 2, "-w: a snapshot doesn't change: leave out -w or --snapshot"},
+		"the file exists": {Command, []string{path}, 1, path + " exists: name another file, or remove this one"},
+		"no such folder": {Command, []string{"/nix/a"}, 1, "the snapshot can't be written: open /nix/a: no such file " +
+			"or directory: name another file"},
+		"no file": {Command, nil, 2, "name one file to write, or - for standard output (snapshot -h has " +
+			"examples)"},
+		"no such snapshot": {status.Command, []string{"--snapshot", "/nix"}, 1, "the snapshot can't be read: open /nix: " +
+			"no such file or directory: name another file with --snapshot"},
+		"a watch of snapshot": {status.Command, []string{"-w", "--snapshot", path}, 2, "-w: a snapshot doesn't change: " +
+			"leave out -w or --snapshot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := looktest.RunAt(t, tc.command, kubeconfig, "", tc.args...)

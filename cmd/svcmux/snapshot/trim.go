@@ -60,7 +60,8 @@ func (t *trimming) object(object archive.Object) archive.Object {
 		}
 		return pick(object, "webhooks.name", "webhooks.failurePolicy", "webhooks.namespaceSelector", "webhooks.clientConfig")
 	case "Lease":
-		return pick(object, "metadata.labels", "metadata.annotations", "spec.holderIdentity", "spec.leaseDurationSeconds", "spec.renewTime")
+		return pick(object, "metadata.labels", "metadata.annotations", "spec.holderIdentity", "spec.leaseDurationSeconds",
+			"spec.renewTime")
 	case "Certificate":
 		return pick(object, "status.notBefore", "status.notAfter")
 	case "PrometheusRule":
@@ -73,8 +74,8 @@ func (t *trimming) object(object archive.Object) archive.Object {
 	return nil
 }
 
-// service drops managedFields and the last applied manifest where they have no meaning. A mux's managedFields tell who declares its
-// placeholder port.
+// service drops managedFields and the last applied manifest where they have no meaning. A mux's managedFields tell who
+// declares its placeholder port.
 func (t *trimming) service(object archive.Object) archive.Object {
 	svc := as[corev1.Service](object)
 	kind := t.world.Language.Classify(svc)
@@ -90,7 +91,8 @@ func (t *trimming) service(object archive.Object) archive.Object {
 // slice keeps EndpointSlices of channels, of muxes and of the installation.
 func (t *trimming) slice(object archive.Object) archive.Object {
 	slice := as[discoveryv1.EndpointSlice](object)
-	if t.world.Slices[types.NamespacedName{Namespace: slice.Namespace, Name: slice.Name}] == nil && !t.parts[slice.Namespace] {
+	if t.world.Slices[types.NamespacedName{Namespace: slice.Namespace, Name: slice.Name}] == nil &&
+		!t.parts[slice.Namespace] {
 		return nil
 	}
 	slice.ManagedFields = nil
@@ -98,8 +100,9 @@ func (t *trimming) slice(object archive.Object) archive.Object {
 	return fieldsOf(slice, object)
 }
 
-// configMap keeps the contents of ledgers and of ingress-nginx's TCP and UDP services, and Cilium's kube-proxy-replacement. Other values in such a
-// ConfigMap become empty: a mux may name any ConfigMap as its ledger. It returns nil for other ConfigMaps.
+// configMap keeps the contents of ledgers and of ingress-nginx's TCP and UDP services, and Cilium's
+// kube-proxy-replacement. Other values in such a ConfigMap become empty: a mux may name any ConfigMap as its ledger. It
+// returns nil for other ConfigMaps.
 func (t *trimming) configMap(object archive.Object) archive.Object {
 	cm := as[corev1.ConfigMap](object)
 	_, isLedger := t.world.ConfigMaps[types.NamespacedName{Namespace: cm.Namespace, Name: cm.Name}]

@@ -49,7 +49,8 @@ func servedGateways(language validation.Language, objects []archive.Object) map[
 	for _, object := range objects {
 		switch object.Kind() {
 		case gatewayClass:
-			ours[gatewayv1.ObjectName(object.Name())] = as[gatewayv1.GatewayClass](object).Spec.ControllerName == read.ControllerName(&keys)
+			ours[gatewayv1.ObjectName(
+				object.Name())] = as[gatewayv1.GatewayClass](object).Spec.ControllerName == read.ControllerName(&keys)
 		case "Service":
 			if gateway, is := look.GatewayOfMux(keys, as[corev1.Service](object)); is {
 				served[gateway] = true
@@ -67,8 +68,8 @@ func servedGateways(language validation.Language, objects []archive.Object) map[
 // chosen are the objects of the Gateway API that a snapshot keeps, and the namespaces whose labels decide about them.
 type chosen map[objectKey]bool
 
-// choose returns the Gateways that are served here or on which routes get numbers, their classes and ListenerSets, the routes that attach to them
-// or ask for a number, and the ReferenceGrants for these routes.
+// choose returns the Gateways that are served here or on which routes get numbers, their classes and ListenerSets, the
+// routes that attach to them or ask for a number, and the ReferenceGrants for these routes.
 func choose(language validation.Language, objects []archive.Object) chosen {
 	c := chosen{}
 	for gateway := range servedGateways(language, objects) {
@@ -103,7 +104,8 @@ func (c chosen) addClasses(language validation.Language, objects []archive.Objec
 			}
 		case gatewayKind:
 			if c[keyOf(object)] {
-				c[objectKey{gatewayClass, types.NamespacedName{Name: string(as[gatewayv1.Gateway](object).Spec.GatewayClassName)}}] = true
+				c[objectKey{gatewayClass,
+					types.NamespacedName{Name: string(as[gatewayv1.Gateway](object).Spec.GatewayClassName)}}] = true
 			}
 		}
 	}
@@ -144,27 +146,32 @@ func (c chosen) addGrants(objects []archive.Object) {
 	from := map[gatewayv1.ReferenceGrantFrom]bool{}
 	for _, object := range objects {
 		if _, is := routeOf(object); is && c[keyOf(object)] {
-			from[gatewayv1.ReferenceGrantFrom{Group: gatewayv1.GroupName, Kind: gatewayv1.Kind(object.Kind()), Namespace: gatewayv1.Namespace(object.Namespace())}] = true
+			from[gatewayv1.ReferenceGrantFrom{Group: gatewayv1.GroupName, Kind: gatewayv1.Kind(object.Kind()),
+				Namespace: gatewayv1.Namespace(object.Namespace())}] = true
 		}
 	}
 	for _, object := range objects {
 		if object.Kind() == referenceGrant &&
-			slices.ContainsFunc(as[gatewayv1.ReferenceGrant](object).Spec.From, func(f gatewayv1.ReferenceGrantFrom) bool { return from[f] }) {
+			slices.ContainsFunc(as[gatewayv1.ReferenceGrant](object).Spec.From, func(f gatewayv1.ReferenceGrantFrom) bool {
+				return from[f]
+			}) {
 			c[keyOf(object)] = true
 		}
 	}
 }
 
-// gatewayAPI keeps fields of an object of the Gateway API, without hostnames, certificates, and annotations and labels of others. It returns nil for an object
-// that isn't chosen.
+// gatewayAPI keeps fields of an object of the Gateway API, without hostnames, certificates, and annotations and labels
+// of others. It returns nil for an object that isn't chosen.
 func (t *trimming) gatewayAPI(object archive.Object) archive.Object {
 	if !t.chosen[keyOf(object)] {
 		return nil
 	}
 	const meta, listeners = "metadata.", "spec.listeners."
-	always := []string{meta + "uid", meta + "generation", meta + "creationTimestamp", meta + "deletionTimestamp", meta + "ownerReferences",
+	always := []string{meta + "uid", meta + "generation", meta + "creationTimestamp", meta + "deletionTimestamp",
+		meta + "ownerReferences",
 		meta + "annotations", meta + "labels"}
-	ofListeners := []string{listeners + "name", listeners + "port", listeners + "protocol", listeners + "allowedRoutes", "status.conditions", "status.listeners"}
+	ofListeners := []string{listeners + "name", listeners + "port", listeners + "protocol", listeners + "allowedRoutes",
+		"status.conditions", "status.listeners"}
 	more := map[string][]string{
 		gatewayClass:   {"spec.controllerName", "spec.parametersRef", "status.conditions"},
 		gatewayKind:    append(ofListeners, "spec.gatewayClassName", "spec.allowedListeners", "status.addresses"),

@@ -15,7 +15,8 @@ const containers = "spec.template.spec.containers."
 
 // deployment keeps the settings that a command reads.
 func deployment(object archive.Object) archive.Object {
-	picked := pick(object, "metadata.labels", "spec.replicas", "spec.template.spec.serviceAccountName", containers+"name", containers+"image",
+	picked := pick(object, "metadata.labels", "spec.replicas", "spec.template.spec.serviceAccountName", containers+"name",
+		containers+"image",
 		containers+"args", containers+"env.name", containers+"env.value", "status.availableReplicas")
 	d := as[appsv1.Deployment](picked)
 	for i := range d.Spec.Template.Spec.Containers {
@@ -32,7 +33,8 @@ func deployment(object archive.Object) archive.Object {
 // settings are the flags and variables of the chart's processes that a command reads.
 func settings() []string {
 	return []string{
-		"API_PREFIX", "DEFAULT_MUX_NAMESPACE", "EXTERNAL_DNS_PREFIXES", "--api-prefix", "--default-mux-namespace", "--external-dns-prefixes", "--lease-name",
+		"API_PREFIX", "DEFAULT_MUX_NAMESPACE", "EXTERNAL_DNS_PREFIXES", "--api-prefix", "--default-mux-namespace",
+		"--external-dns-prefixes", "--lease-name",
 		"--certificates", "--self-managed-secret", "--webhook-configuration", "--gateway-api-implementation", "--predict",
 	}
 }
@@ -41,7 +43,9 @@ func settings() []string {
 func daemonSet(object archive.Object) archive.Object {
 	set := as[appsv1.DaemonSet](pick(object, containers+"image"))
 	pod := &set.Spec.Template.Spec
-	pod.Containers = slices.DeleteFunc(pod.Containers, func(c corev1.Container) bool { return !doctor.IsDataPlane(set.Name, c.Image) })
+	pod.Containers = slices.DeleteFunc(pod.Containers, func(c corev1.Container) bool {
+		return !doctor.IsDataPlane(set.Name, c.Image)
+	})
 	if len(pod.Containers) == 0 {
 		return nil
 	}

@@ -67,7 +67,8 @@ func (o *options) list(world *look.World, ask look.Ask) (*look.List, error) {
 			return nil, err
 		}
 		item := of(seen)
-		lines.Rows = append(lines.Rows, look.Row{Name: mux.String(), Cells: item.cells(o.Wide()), Item: item, Steady: item.steady()})
+		lines.Rows = append(lines.Rows,
+			look.Row{Name: mux.String(), Cells: item.cells(o.Wide()), Item: item, Steady: item.steady()})
 		lines.Notes = append(lines.Notes, item.notes()...)
 	}
 	return lines, nil

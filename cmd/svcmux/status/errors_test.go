@@ -19,11 +19,13 @@ func TestClustersThatDoNotAnswer(t *testing.T) {
 		code       int
 		err        string
 	}{
-		"no cluster there":  {nobody, nil, cli.ExitFailed, "the API server http://127.0.0.1:1 can't be reached: "},
-		"a wrong context":   {nobody, []string{"--context", "works"}, cli.ExitUsage, "--context works: the kubeconfig has no such context: did you mean work?"},
+		"no cluster there": {nobody, nil, cli.ExitFailed, "the API server http://127.0.0.1:1 can't be reached: "},
+		"a wrong context": {nobody, []string{"--context", "works"}, cli.ExitUsage, "--context works: the kubeconfig has " +
+			"no such context: did you mean work?"},
 		"no kubeconfig":     {filepath.Join(t.TempDir(), "none"), nil, cli.ExitFailed, "the kubeconfig can't be "},
 		"a selector's typo": {nobody, []string{"-l", "!!"}, cli.ExitUsage, "-l !!: "},
-		"a bad prefix":      {nobody, []string{"--prefix", "Not A Prefix"}, cli.ExitUsage, "prefix \"Not A Prefix\" is not a DNS name"},
+		"a bad prefix": {nobody, []string{"--prefix", "Not A Prefix"}, cli.ExitUsage, "prefix \"Not A Prefix\" is not " +
+			"a DNS name"},
 	} {
 		got := looktest.RunAt(t, Command, tc.kubeconfig, "", tc.args...)
 		if got.Code != tc.code || !strings.HasPrefix(got.Err, tc.err) || got.Out != "" {
@@ -86,8 +88,8 @@ func TestMuxesAreCompleted(t *testing.T) {
 	}
 }
 
-// TestPrefixOfNobodyTakesNoSettings has a reconciler of the default prefix. With the prefix of another one, its default mux namespace doesn't
-// count: a class without a namespace then names a mux in svc-mux.
+// TestPrefixOfNobodyTakesNoSettings has a reconciler of the default prefix. With the prefix of another one, its default
+// mux namespace doesn't count: a class without a namespace then names a mux in svc-mux.
 func TestPrefixOfNobodyTakesNoSettings(t *testing.T) {
 	const world = `
 kind: Deployment
@@ -103,9 +105,10 @@ spec: {type: LoadBalancer, loadBalancerClass: mux.example.org/edge, ports: [{nam
 		t.Fatal(err)
 	}
 	kubeconfig, _ := looktest.Load(t, path).Serve(t)
-	const remark = "No reconciler of prefix mux.example.org was found: nobody carries its changes out, and defaults replace its settings. There are " +
-		"reconcilers of svc-mux.nowake.ai.\n"
-	if got := looktest.RunAt(t, Command, kubeconfig, "", "-o", "name", "--prefix", "mux.example.org"); got.Out != "svc-mux/edge\n" || got.Err != remark {
+	const remark = "No reconciler of prefix mux.example.org was found: nobody carries its changes out, and defaults " +
+		"replace its settings. There are reconcilers of svc-mux.nowake.ai.\n"
+	if got := looktest.RunAt(t, Command, kubeconfig, "", "-o", "name", "--prefix",
+		"mux.example.org"); got.Out != "svc-mux/edge\n" || got.Err != remark {
 		t.Errorf("%+v", got)
 	}
 }

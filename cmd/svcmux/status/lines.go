@@ -57,7 +57,8 @@ func (m *Item) steady() Item {
 
 func header(wide bool) []string {
 	if wide {
-		return []string{"MUX", "ADDRESS", "PROVIDER", "PORTS", "FREE", "CHANNELS", "REFUSED", "STATE", "FULL", "RANGE", "GRACE", "FOREIGN", "LEDGER", "CARRIED BY", "WHY"}
+		return []string{"MUX", "ADDRESS", "PROVIDER", "PORTS", "FREE", "CHANNELS", "REFUSED", "STATE", "FULL", "RANGE",
+			"GRACE", "FOREIGN", "LEDGER", "CARRIED BY", "WHY"}
 	}
 	return []string{"MUX", "ADDRESS", "PROVIDER", "PORTS", "FREE", "CHANNELS", "STATE", "FULL"}
 }
@@ -86,7 +87,8 @@ func (m *Item) cells(wide bool) []string {
 	}
 	cells = append(cells, m.State, m.full())
 	if wide {
-		cells = append(cells, dash(m.Settings.PortRange), strconv.Itoa(m.Usage.InGrace), strconv.Itoa(m.Usage.Foreign), dash(m.Ledger.State), dash(cli.Sentence(m.CarriedBy)), dash(cli.Sentence(m.Message)))
+		cells = append(cells, dash(m.Settings.PortRange), strconv.Itoa(m.Usage.InGrace), strconv.Itoa(m.Usage.Foreign),
+			dash(m.Ledger.State), dash(cli.Sentence(m.CarriedBy)), dash(cli.Sentence(m.Message)))
 	}
 	return cells
 }
@@ -124,7 +126,8 @@ func (m *Item) notes() []string {
 		add("refuses %s: svcmux explain %s tells why", named(m.refused), m.refused[0])
 	}
 	if len(m.Pending) > 0 && m.State != "frozen" && m.State != "paused" {
-		add("waits for the reconciler to carry out %s: if this lasts, see whether it runs, and read its log", cli.Count(len(m.Pending), "write"))
+		add("waits for the reconciler to carry out %s: if this lasts, see whether it runs, and read its log",
+			cli.Count(len(m.Pending), "write"))
 	}
 	if len(m.Unread) > 0 {
 		notes = append(notes, look.WhatIsUnread(name, m.Unread))

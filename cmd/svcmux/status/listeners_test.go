@@ -17,9 +17,11 @@ func TestListenersCountByTheirBackends(t *testing.T) {
 		forbidden []string
 		want      map[string]int
 	}{
-		"with all rights":                 {nil, map[string]int{"programmed": 1, "unbacked": 2, "refused": 2}},
-		"without the slices on the mux":   {[]string{"endpointslices/infra"}, map[string]int{"programmed": 2, "unbacked": 1, "refused": 2}},
-		"without the slices of elsewhere": {[]string{"endpointslices", "endpointslices/shop"}, map[string]int{"programmed": 1, "unbacked": 2, "refused": 2}},
+		"with all rights": {nil, map[string]int{"programmed": 1, "unbacked": 2, "refused": 2}},
+		"without the slices on the mux": {[]string{"endpointslices/infra"},
+			map[string]int{"programmed": 2, "unbacked": 1, "refused": 2}},
+		"without the slices of elsewhere": {[]string{"endpointslices", "endpointslices/shop"},
+			map[string]int{"programmed": 1, "unbacked": 2, "refused": 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := looktest.Load(t, looktest.Worlds+"/listeners.yaml")

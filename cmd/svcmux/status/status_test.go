@@ -11,7 +11,8 @@ import (
 var update = flag.Bool("update", false, "rewrite golden files")
 
 func TestGoldenStatus(t *testing.T) {
-	noMux := []string{"services", "services/svc-mux", "endpointslices", "endpointslices/svc-mux", "configmaps/svc-mux", "deployments"}
+	noMux := []string{"services", "services/svc-mux", "endpointslices", "endpointslices/svc-mux", "configmaps/svc-mux",
+		"deployments"}
 	for name, tc := range map[string]looktest.Case{
 		"healthy":          {World: "healthy"},
 		"healthy-wide":     {World: "healthy", Args: "-o wide", Columns: "240"},
@@ -60,10 +61,12 @@ func TestThreeChannelsAreNamedAndTheOthersCounted(t *testing.T) {
 // TestMuxWithoutItsChannelsPortsIsPending takes the ports away while no reconciler runs.
 func TestMuxWithoutItsChannelsPortsIsPending(t *testing.T) {
 	c := looktest.Load(t, looktest.Worlds+"/healthy.yaml")
-	c.Apply("kind: Service\nmetadata: {namespace: svc-mux, name: mux}\nspec: {ports: [{name: placeholder, port: 101, protocol: TCP}]}\n")
+	c.Apply("kind: Service\nmetadata: {namespace: svc-mux, name: mux}\nspec: {ports: [{name: placeholder, port: 101, " +
+		"protocol: TCP}]}\n")
 	kubeconfig, _ := c.Serve(t)
 	got := looktest.RunAt(t, Command, kubeconfig, "500")
-	const want = "svc-mux/mux is pending: ports of accepted channels aren't on the mux yet: 5222/TCP of chat/rooms, 5222/UDP of chat/rooms, 20000/TCP of shop/web and 1 more\n"
+	const want = "svc-mux/mux is pending: ports of accepted channels aren't on the mux yet: 5222/TCP of chat/rooms, " +
+		"5222/UDP of chat/rooms, 20000/TCP of shop/web and 1 more\n"
 	if !strings.Contains(got.Out, want) {
 		t.Errorf("%+v", got)
 	}

@@ -56,18 +56,24 @@ is changed. Without -n, all namespaces are read; or the context's, if you may no
 	}
 	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)
 	set := cmd.Flags()
-	set.StringArrayVarP(&f.files, "filename", "f", nil, "read Services from a file, a directory, or - for standard input, and not from the cluster")
+	set.StringArrayVarP(&f.files, "filename", "f", nil, "read Services from a file, a directory, or - for standard "+
+		"input, and not from the cluster")
 	set.StringVarP(&f.selector, "selector", "l", "", "only Services with these labels")
 	set.StringVar(&f.per, "per", "cluster", "cluster or namespace: how far Services may share")
 	set.StringVar(&f.MuxName, "mux-name", "shared", "the name of the proposed muxes")
-	set.StringVar(&f.MuxNamespace, "mux-namespace", cmp.Or(env.Getenv("DEFAULT_MUX_NAMESPACE"), "svc-mux"), "the namespace of the proposed muxes")
+	set.StringVar(&f.MuxNamespace, "mux-namespace", cmp.Or(env.Getenv("DEFAULT_MUX_NAMESPACE"), "svc-mux"),
+		"the namespace of the proposed muxes")
 	set.StringVar(&f.Provider, "provider", "", "aws, azure, gke or none; default by class, annotations and nodes")
 	set.BoolVar(&f.KeepNumbers, "keep-numbers", false, "propose as many muxes as it takes for every number to stay")
-	set.StringSliceVar(&f.GiveUp, "give-up", nil, "settings that Services can do without: "+trafficPolicy+", "+sessionAffinity+", "+loadBalancerIP+", or keys of annotations")
+	set.StringSliceVar(&f.GiveUp, "give-up", nil,
+		"settings that Services can do without: "+trafficPolicy+", "+sessionAffinity+", "+loadBalancerIP+", or keys of "+
+			"annotations")
 	set.StringVar(&f.Range, "port-range", "20000-20999", "where ports get new numbers from")
-	set.StringVar(&f.prefix, "prefix", cmp.Or(env.Getenv("API_PREFIX"), validation.DefaultPrefix), "prefix of annotations and classes")
+	set.StringVar(&f.prefix, "prefix", cmp.Or(env.Getenv("API_PREFIX"), validation.DefaultPrefix),
+		"prefix of annotations and classes")
 	f.output.Bind(cmd)
-	set.Lookup("output").Usage = "wide, for more columns; json, for the report as data; yaml or name, for the Services instead of the report"
+	set.Lookup("output").Usage = "wide, for more columns; json, for the report as data; yaml or name, for the Services " +
+		"instead of the report"
 	f.kube.Bind(cmd)
 	f.kube.BindAll(cmd)
 	fixed := func(flag string, values ...string) {
@@ -131,7 +137,8 @@ func (f *flags) services(ctx context.Context, env cli.Env) ([]*corev1.Service, e
 	defer env.Progress("reading Services from " + cluster.Server)()
 	services, err := cluster.Services(ctx, f.kube.NamespaceGiven(), f.selector)
 	if kube.IsForbidden(err) && f.kube.NamespaceGiven() == "" && !f.kube.All() {
-		fmt.Fprintf(env.Err, "You may not read the Services of all namespaces: only namespace %s is read.\n", cluster.Namespace)
+		fmt.Fprintf(env.Err, "You may not read the Services of all namespaces: only namespace %s is read.\n",
+			cluster.Namespace)
 		services, err = cluster.Services(ctx, cluster.Namespace, f.selector)
 	}
 	if err != nil {

@@ -117,10 +117,12 @@ func (o *Options) obstacle(svc *corev1.Service) string {
 	switch {
 	case len(svc.Spec.Selector) == 0:
 		return "it has no selector: a channel beside it would lack its endpoints"
-	case svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && !slices.Contains(o.GiveUp, trafficPolicy):
+	case svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal &&
+		!slices.Contains(o.GiveUp, trafficPolicy):
 		return "externalTrafficPolicy Local: a mux doesn't keep the client's address (--give-up externalTrafficPolicy)"
 	case !provider.CanMix && len(protocols) > 1:
-		return fmt.Sprintf("%s on one load balancer: %s carries one protocol", strings.Join(protocols, " and "), provider.Name)
+		return fmt.Sprintf("%s on one load balancer: %s carries one protocol", strings.Join(protocols, " and "),
+			provider.Name)
 	case len(svc.Spec.Ports) > o.room(svc):
 		return fmt.Sprintf("it has %s, and a mux has room for %d", cli.Count(len(svc.Spec.Ports), "port"), o.room(svc))
 	}
@@ -213,7 +215,8 @@ func (o *Options) share(g *group, taken map[types.NamespacedName]bool, result *R
 	for _, m := range muxes {
 		without := o.place(m)
 		for _, svc := range without {
-			result.Apart = append(result.Apart, Apart{keyOf(svc), fmt.Sprintf("no number in %s is left for it: give a larger --port-range", o.Range)})
+			result.Apart = append(result.Apart, Apart{keyOf(svc), fmt.Sprintf("no number in %s is left for it: give a larger "+
+				"--port-range", o.Range)})
 		}
 		if len(m.Members) < 2 {
 			for _, one := range m.Members {

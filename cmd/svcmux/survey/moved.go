@@ -40,7 +40,8 @@ func (o *Options) moved(svc *corev1.Service, channels []*corev1.Service) string 
 		}
 		hindered := o.hindrance(channel)
 		if hindered == "" {
-			return fmt.Sprintf("channel %s has its pods: set its type to ClusterIP once clients use the channel", cli.Shown(channel.Name))
+			return fmt.Sprintf("channel %s has its pods: set its type to ClusterIP once clients use the channel",
+				cli.Shown(channel.Name))
 		}
 		why := fmt.Sprintf("channel %s has its pods, and %s", cli.Shown(channel.Name), hindered)
 		said = cmp.Or(said, "keep this load balancer: "+why)
@@ -75,7 +76,9 @@ func (o *Options) hindrance(channel *corev1.Service) string {
 // covers says that a channel leads to every port of the pods to which the Service leads.
 func covers(channel, svc *corev1.Service) bool {
 	for _, port := range svc.Spec.Ports {
-		if !slices.ContainsFunc(channel.Spec.Ports, func(other corev1.ServicePort) bool { return targetOf(other) == targetOf(port) }) {
+		if !slices.ContainsFunc(channel.Spec.Ports, func(other corev1.ServicePort) bool {
+			return targetOf(other) == targetOf(port)
+		}) {
 			return false
 		}
 	}

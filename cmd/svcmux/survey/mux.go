@@ -14,7 +14,8 @@ import (
 // placeholderPort is the port that a mux declares because a Service needs one.
 const placeholderPort = 101
 
-// skeleton returns a mux with the class of a Service, and with its annotations that providers read to make a load balancer.
+// skeleton returns a mux with the class of a Service, and with its annotations that providers read to make a load
+// balancer.
 func (o *Options) skeleton(svc *corev1.Service) *corev1.Service {
 	keys := o.Lang.Keys()
 	mux := &corev1.Service{
@@ -102,7 +103,8 @@ func (o *Options) newMux(g *group, svc *corev1.Service) *Mux {
 		without := false
 		mux.Spec.AllocateLoadBalancerNodePorts = &without
 	}
-	return &Mux{Service: mux, Provider: parsed.Provider, Limit: min(parsed.Cap.Ports, validation.DefaultMaxPorts), numbers: numbers{}}
+	return &Mux{Service: mux, Provider: parsed.Provider, Limit: min(parsed.Cap.Ports, validation.DefaultMaxPorts),
+		numbers: numbers{}}
 }
 
 func needsNodePorts(svc *corev1.Service) bool {

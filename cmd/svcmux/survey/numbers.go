@@ -124,7 +124,9 @@ func (p *pool) lowest(svc *corev1.Service, number int32) int32 {
 	key := fmt.Sprint(protocols)
 	for ; p.tried[key] < len(p.auto); p.tried[key]++ {
 		candidate := p.auto[p.tried[key]]
-		if slices.ContainsFunc(protocols, func(protocol corev1.Protocol) bool { return p.held[slot{candidate, protocol}] != "" }) {
+		if slices.ContainsFunc(protocols, func(protocol corev1.Protocol) bool {
+			return p.held[slot{candidate, protocol}] != ""
+		}) {
 			continue
 		}
 		for _, protocol := range protocols {

@@ -24,7 +24,8 @@ func (f *flags) write(env cli.Env, result *Result) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(env.Err, "%s written to %s: %s\n", cli.Count(len(files), "file"), cli.Shown(f.output.Dir), strings.Join(files, " "))
+		fmt.Fprintf(env.Err, "%s written to %s: %s\n", cli.Count(len(files), "file"), cli.Shown(f.output.Dir),
+			strings.Join(files, " "))
 	}
 	if f.output.Format == "json" {
 		encoder := json.NewEncoder(env.Out)
@@ -56,7 +57,8 @@ func (r *Result) headline() string {
 	balancers := cli.Count(r.Before, "load balancer")
 	switch {
 	case r.Before == 0 && r.Channels > 0:
-		return fmt.Sprintf("No Service has a load balancer of its own. %s are channels already.", cli.Count(r.Channels, "Service"))
+		return fmt.Sprintf("No Service has a load balancer of its own. %s are channels already.",
+			cli.Count(r.Channels, "Service"))
 	case r.Before == 0:
 		return "No Service is of type LoadBalancer."
 	case r.After == r.Before:
@@ -124,7 +126,8 @@ func (r *Result) muxTable() cli.Table {
 			}
 		}
 		table.Rows = append(table.Rows, []string{
-			m.Key.String(), cmp.Or(m.Provider.Name, "other"), strconv.Itoa(len(m.Members)), strconv.Itoa(m.Ports()), strconv.Itoa(m.Limit), strconv.Itoa(moved),
+			m.Key.String(), cmp.Or(m.Provider.Name,
+				"other"), strconv.Itoa(len(m.Members)), strconv.Itoa(m.Ports()), strconv.Itoa(m.Limit), strconv.Itoa(moved),
 		})
 	}
 	return table
@@ -168,11 +171,14 @@ func (r *Result) notes() []string {
 	var notes []string
 	for _, m := range r.Muxes {
 		if ip := m.Service.Spec.LoadBalancerIP; ip != "" {
-			notes = append(notes, fmt.Sprintf("%s asks for the address %s, which its Services have today: it gets the address once they release it.", m.Key, cli.Shown(ip)))
+			notes = append(notes, fmt.Sprintf("%s asks for the address %s, which its Services have today: it gets the address "+
+				"once they release it.", m.Key, cli.Shown(ip)))
 		}
 	}
 	if unnamed := r.unnamed(); unnamed > 0 {
-		notes = append(notes, fmt.Sprintf("%s without a name: the channel names it by protocol and number, such as tcp-80.", cli.Count(unnamed, "port")))
+		notes = append(notes,
+			fmt.Sprintf("%s without a name: the channel names it by protocol and number, such as tcp-80.",
+				cli.Count(unnamed, "port")))
 	}
 	if r.Channels > 0 && r.Before > 0 {
 		notes = append(notes, fmt.Sprintf("Already on a mux: %s.", cli.Count(r.Channels, "channel")))

@@ -65,7 +65,8 @@ func (r *Result) data() report {
 		for _, member := range m.Members {
 			service := reportService{keyOf(member.From).String(), keyOf(member.Channel).String(), []reportPort{}}
 			for _, p := range member.Ports {
-				service.Ports = append(service.Ports, reportPort{p.ServicePort.Name, slotOf(p.ServicePort, 0).protocol, p.Port.Port, p.Number, p.TakenBy})
+				service.Ports = append(service.Ports,
+					reportPort{p.ServicePort.Name, slotOf(p.ServicePort, 0).protocol, p.Port.Port, p.Number, p.TakenBy})
 			}
 			mux.Services = append(mux.Services, service)
 		}

@@ -35,11 +35,12 @@ func TestGoldenReports(t *testing.T) {
 		"metal-name":      "-f metal.yaml -o name",
 		"metal-keep":      "-f metal.yaml --keep-numbers",
 		"metal-namespace": "-f metal.yaml --per namespace -o wide",
-		"metal-give-up":   "-f metal.yaml --give-up externalTrafficPolicy,sessionAffinity,loadBalancerIP,metallb.io/address-pool",
-		"gke":             "-f gke.yaml",
-		"gke-json":        "-f gke.yaml -o json",
-		"aws":             "-f aws.yaml",
-		"moved":           "-f moved.yaml",
+		"metal-give-up": "-f metal.yaml --give-up " +
+			"externalTrafficPolicy,sessionAffinity,loadBalancerIP,metallb.io/address-pool",
+		"gke":      "-f gke.yaml",
+		"gke-json": "-f gke.yaml -o json",
+		"aws":      "-f aws.yaml",
+		"moved":    "-f moved.yaml",
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(must(filepath.Abs("testdata")), name+".txt")
@@ -74,18 +75,21 @@ func TestOnlyAChannelThatCarriesTakesTheLoadBalancersPlace(t *testing.T) {
 		"shop/web":   "channel web-mux has its pods: " + change,
 		"shop/twice": "channel twice-b has its pods: " + change,
 		"shop/idle":  "channel idle-mux has its pods: " + change,
-		"shop/api":   "keep this load balancer: channel api-mux has its pods, and is refused (MuxPortConflict): port \"https\" asks for 443/TCP",
-		"shop/edit":  "keep this load balancer: channel edit-mux has its pods, and is refused (OutOfRange)",
-		"shop/late":  "keep this load balancer: channel late-mux has its pods, and no condition says that its ports are on the mux",
-		"shop/slow":  "keep this load balancer: channel slow-mux has its pods, and they aren't on the mux (BackendsRefused)",
-		"chat/web":   "no other Service that it may share with has the same settings",
-		"shop/gone":  "no other Service that it may share with has the same settings",
+		"shop/api": "keep this load balancer: channel api-mux has its pods, and is refused (MuxPortConflict): port " +
+			"\"https\" asks for 443/TCP",
+		"shop/edit": "keep this load balancer: channel edit-mux has its pods, and is refused (OutOfRange)",
+		"shop/late": "keep this load balancer: channel late-mux has its pods, and no condition says that its ports are on " +
+			"the mux",
+		"shop/slow": "keep this load balancer: channel slow-mux has its pods, and they aren't on the mux (BackendsRefused)",
+		"chat/web":  "no other Service that it may share with has the same settings",
+		"shop/gone": "no other Service that it may share with has the same settings",
 	} {
 		found := false
 		for _, line := range strings.Split(got.Out, "\n") {
 			if name, why, _ := strings.Cut(line, " "); name == service {
 				found = true
-				if why = strings.TrimSpace(why); !strings.HasPrefix(why, says) || strings.Contains(why, change) != strings.Contains(says, change) {
+				if why = strings.TrimSpace(why); !strings.HasPrefix(why, says) ||
+					strings.Contains(why, change) != strings.Contains(says, change) {
 					t.Errorf("%s: %q, want %q", service, why, says)
 				}
 			}
@@ -162,7 +166,8 @@ func TestManifestsAreNotOverwritten(t *testing.T) {
 	if other.Code != 1 || !strings.Contains(other.Err, "exists with other content") {
 		t.Errorf("other files: %+v", other)
 	}
-	if forced := survey(t, "-f", "testdata/gke.yaml", "--manifests", dir, "--port-range", "21000-21999", "--force"); forced.Code != 0 {
+	if forced := survey(t, "-f", "testdata/gke.yaml", "--manifests", dir, "--port-range", "21000-21999",
+		"--force"); forced.Code != 0 {
 		t.Errorf("--force: %+v", forced)
 	}
 }
@@ -173,8 +178,10 @@ func TestProposalIsSound(t *testing.T) {
 	lang := must(validation.New(validation.DefaultPrefix, "svc-mux"))
 	rapid.Check(t, func(t *rapid.T) {
 		opts := Options{
-			Lang: lang, MuxNamespace: "svc-mux", MuxName: "shared", Range: rapid.SampledFrom([]string{"20000-20999", "1-12", "101,443"}).Draw(t, "range"),
-			Provider: rapid.SampledFrom([]string{"", "aws", "gke", "none"}).Draw(t, "provider"), KeepNumbers: rapid.Bool().Draw(t, "keep"),
+			Lang: lang, MuxNamespace: "svc-mux", MuxName: "shared",
+			Range:        rapid.SampledFrom([]string{"20000-20999", "1-12", "101,443"}).Draw(t, "range"),
+			Provider:     rapid.SampledFrom([]string{"", "aws", "gke", "none"}).Draw(t, "provider"),
+			KeepNumbers:  rapid.Bool().Draw(t, "keep"),
 			PerNamespace: rapid.Bool().Draw(t, "per namespace"),
 		}
 		services := rapid.SliceOfN(rapid.Custom(anyService), 0, 20).Draw(t, "services")
@@ -212,14 +219,16 @@ func TestProposalIsSound(t *testing.T) {
 }
 
 func anyService(t *rapid.T) *corev1.Service {
-	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "namespace")}}
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: rapid.SampledFrom([]string{"a", "b"}).Draw(t,
+		"namespace")}}
 	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
 	svc.Spec.Selector = map[string]string{"app": "web"}
 	svc.Spec.LoadBalancerSourceRanges = rapid.SampledFrom([][]string{nil, {"10.0.0.0/8"}}).Draw(t, "ranges")
 	seen := map[slot]bool{}
 	for i := range rapid.IntRange(1, 30).Draw(t, "ports") {
 		port := corev1.ServicePort{
-			Name: fmt.Sprintf("p%d", i), Port: rapid.SampledFrom([]int32{1, 2, 53, 101, 443, 20000, 20001, 8000 + int32(i)}).Draw(t, "port"),
+			Name:     fmt.Sprintf("p%d", i),
+			Port:     rapid.SampledFrom([]int32{1, 2, 53, 101, 443, 20000, 20001, 8000 + int32(i)}).Draw(t, "port"),
 			Protocol: rapid.SampledFrom([]corev1.Protocol{"", corev1.ProtocolTCP, corev1.ProtocolUDP}).Draw(t, "protocol"),
 		}
 		if at := slotOf(port, port.Port); !seen[at] {
@@ -242,7 +251,8 @@ func BenchmarkDecide(b *testing.B) {
 	lang := must(validation.New(validation.DefaultPrefix, "svc-mux"))
 	var services []*corev1.Service
 	for i := range 10_000 {
-		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("n%d", i%100), Name: fmt.Sprintf("s%d", i)}}
+		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("n%d", i%100),
+			Name: fmt.Sprintf("s%d", i)}}
 		svc.Spec.Type, svc.Spec.Selector = corev1.ServiceTypeLoadBalancer, map[string]string{"app": svc.Name}
 		svc.Spec.Ports = []corev1.ServicePort{{Name: "https", Port: 443}}
 		services = append(services, svc)
@@ -250,7 +260,8 @@ func BenchmarkDecide(b *testing.B) {
 	for _, keep := range []bool{false, true} {
 		b.Run(fmt.Sprintf("keep numbers %v", keep), func(b *testing.B) {
 			for b.Loop() {
-				Decide(services, Options{Lang: lang, MuxNamespace: "svc-mux", MuxName: "shared", Range: "20000-29999", KeepNumbers: keep})
+				Decide(services, Options{Lang: lang, MuxNamespace: "svc-mux", MuxName: "shared", Range: "20000-29999",
+					KeepNumbers: keep})
 			}
 		})
 	}

@@ -53,14 +53,18 @@ tcp-services, udp-services, or *-tcp and *-udp of ingress-nginx's chart. Service
 	}
 	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)
 	set := cmd.Flags()
-	set.StringArrayVarP(&f.files, "filename", "f", nil, "read ConfigMaps, and Services, from a file, a directory, or - for standard input")
+	set.StringArrayVarP(&f.files, "filename", "f", nil, "read ConfigMaps, and Services, from a file, a directory, or - "+
+		"for standard input")
 	set.BoolVar(&f.local, "local", false, "with -f, ask no cluster for Services and the mux")
-	set.StringVar(&f.tcp, "tcp-services-configmap", "", "NAMESPACE/NAME of the ConfigMap for TCP, as in ingress-nginx's own flag")
+	set.StringVar(&f.tcp, "tcp-services-configmap", "", "NAMESPACE/NAME of the ConfigMap for TCP, as in ingress-nginx's "+
+		"own flag")
 	set.StringVar(&f.udp, "udp-services-configmap", "", "NAMESPACE/NAME of the ConfigMap for UDP")
-	set.StringVar(&f.muxNamespace, "default-mux-namespace", cmp.Or(env.Getenv("DEFAULT_MUX_NAMESPACE"), "svc-mux"), "namespace of a mux that is named without one")
+	set.StringVar(&f.muxNamespace, "default-mux-namespace", cmp.Or(env.Getenv("DEFAULT_MUX_NAMESPACE"), "svc-mux"),
+		"namespace of a mux that is named without one")
 	set.StringVar(&f.mux, "mux", "mux", "[NAMESPACE/]NAME of the mux for the channels")
 	set.StringVar(&f.Suffix, "suffix", "-mux", "what the name of a channel has after the Service's name")
-	set.StringVar(&f.prefix, "prefix", cmp.Or(env.Getenv("API_PREFIX"), validation.DefaultPrefix), "prefix of annotations and classes")
+	set.StringVar(&f.prefix, "prefix", cmp.Or(env.Getenv("API_PREFIX"), validation.DefaultPrefix),
+		"prefix of annotations and classes")
 	f.output.Bind(cmd)
 	f.kube.Bind(cmd)
 	f.kube.BindAll(cmd)
@@ -108,7 +112,8 @@ func (f *flags) check() error {
 	if parsed, ok := f.Lang.ParseClass(f.Lang.FormatClass(f.Mux)); !ok || parsed != f.Mux {
 		return cli.Usagef("--mux %s: write NAMESPACE/NAME, both in small letters, digits and dashes", cli.Shown(f.mux))
 	}
-	if !strings.HasPrefix(f.Suffix, "-") || strings.Trim(f.Suffix, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.HasSuffix(f.Suffix, "-") {
+	if !strings.HasPrefix(f.Suffix, "-") || strings.Trim(f.Suffix, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" ||
+		strings.HasSuffix(f.Suffix, "-") {
 		return cli.Usagef("--suffix %s: write a dash, and then small letters and digits, such as -mux", cli.Shown(f.Suffix))
 	}
 	return nil

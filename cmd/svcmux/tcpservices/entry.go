@@ -37,14 +37,16 @@ type entry struct {
 // slot is a number on the mux, for messages.
 func (e entry) slot() string { return e.key + "/" + string(e.protocol) }
 
-// entriesOf returns the entries of a ConfigMap, sorted by number. bad has the entries that ingress-nginx would skip, and why.
+// entriesOf returns the entries of a ConfigMap, sorted by number. bad has the entries that ingress-nginx would skip,
+// and why.
 func entriesOf(config Config) (good []entry, bad []Left) {
 	keys := slices.SortedFunc(maps.Keys(config.Data), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) // 6379 comes before 06379
 	})
 	for _, key := range keys {
 		e := entry{
-			config: config.Namespace + "/" + config.Name, key: strings.TrimSpace(key), value: strings.TrimSpace(config.Data[key]),
+			config: config.Namespace + "/" + config.Name, key: strings.TrimSpace(key),
+			value:    strings.TrimSpace(config.Data[key]),
 			protocol: config.Protocol,
 		}
 		if why := e.parse(); why != "" {

@@ -45,7 +45,8 @@ func (f *flags) gather(ctx context.Context, env cli.Env) (World, error) {
 	return world, f.ask(ctx, env, cluster, &world)
 }
 
-func (f *flags) configMaps(ctx context.Context, env cli.Env, cluster *kube.Cluster, world *World) ([]*corev1.ConfigMap, error) {
+func (f *flags) configMaps(ctx context.Context, env cli.Env, cluster *kube.Cluster, world *World) ([]*corev1.ConfigMap,
+	error) {
 	if len(f.files) == 0 {
 		namespace := cmp.Or(f.kube.NamespaceGiven(), UsualNamespace)
 		if f.kube.All() || f.tcp != "" || f.udp != "" {
@@ -125,8 +126,8 @@ func (f *flags) noConfigs() error {
 	default:
 		where = "in namespace " + cmp.Or(f.kube.NamespaceGiven(), namespaceOf(f.tcp, f.udp), UsualNamespace)
 	}
-	return fmt.Errorf("there is no ConfigMap with TCP or UDP services of ingress-nginx %s: name its namespace with -n, or the "+
-		"ConfigMap with --tcp-services-configmap or --udp-services-configmap", where)
+	return fmt.Errorf("there is no ConfigMap with TCP or UDP services of ingress-nginx %s: name its namespace with -n, "+
+		"or the ConfigMap with --tcp-services-configmap or --udp-services-configmap", where)
 }
 
 // ask reads the Services that entries name, the Services that have the channels' names, and the mux.

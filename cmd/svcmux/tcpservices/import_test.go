@@ -79,23 +79,26 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		code        int
 		says        string
 	}{
-		"an unknown format":        {"-f - -o pdf", "", 2, "-o pdf: use wide, yaml, json or name"},
-		"a mux that can't be":      {"-f - --mux a/B", "", 2, "--mux a/B: write NAMESPACE/NAME"},
-		"a mux in three parts":     {"-f - --mux a/b/c", "", 2, "--mux a/b/c: write NAMESPACE/NAME"},
-		"a bad suffix":             {"-f - --suffix _x", "", 2, "--suffix _x: write a dash"},
-		"a bad prefix":             {"-f - --prefix /", "", 2, `prefix "/" is not a DNS name`},
-		"local without files":      {"--local", "", 2, "--local asks no cluster: give files with -f"},
-		"an empty pipe":            {"-f - --local", "", 2, "<stdin>: is empty: did the command before the pipe fail?"},
-		"a file without ConfigMap": {"-f - --local", service, 1, "there is no ConfigMap with TCP or UDP services of ingress-nginx in the files"},
+		"an unknown format":    {"-f - -o pdf", "", 2, "-o pdf: use wide, yaml, json or name"},
+		"a mux that can't be":  {"-f - --mux a/B", "", 2, "--mux a/B: write NAMESPACE/NAME"},
+		"a mux in three parts": {"-f - --mux a/b/c", "", 2, "--mux a/b/c: write NAMESPACE/NAME"},
+		"a bad suffix":         {"-f - --suffix _x", "", 2, "--suffix _x: write a dash"},
+		"a bad prefix":         {"-f - --prefix /", "", 2, `prefix "/" is not a DNS name`},
+		"local without files":  {"--local", "", 2, "--local asks no cluster: give files with -f"},
+		"an empty pipe":        {"-f - --local", "", 2, "<stdin>: is empty: did the command before the pipe fail?"},
+		"a file without ConfigMap": {"-f - --local", service, 1, "there is no ConfigMap with TCP or UDP services of " +
+			"ingress-nginx in the files"},
 		"a broken ConfigMap": {
 			"-f - --local", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tcp-services}\ndata: [1]\n", 2,
 			"<stdin>:1: ConfigMap default/tcp-services can't be read: ",
 		},
 		"a ConfigMap without entries": {
-			"-f - --local", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tcp-services}\n", 0, "The ConfigMaps have no entries.",
+			"-f - --local", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tcp-services}\n", 0, "The ConfigMaps have no " +
+				"entries.",
 		},
 		"a named ConfigMap": {
-			"-f - --local --tcp-services-configmap x/streams", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: streams, namespace: x}\n", 0, "no entries",
+			"-f - --local --tcp-services-configmap x/streams", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: streams, " +
+				"namespace: x}\n", 0, "no entries",
 		},
 		"a missing kubeconfig": {"--kubeconfig nowhere", "", 1, "the kubeconfig can't be read: "},
 	} {
@@ -113,9 +116,11 @@ func TestSettingsOfTheMuxAreApplied(t *testing.T) {
 	lang := must(validation.New(validation.DefaultPrefix, "svc-mux"))
 	target := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "db", Name: "pg"}}
 	target.Spec.Selector = map[string]string{"app": "pg"}
-	target.Spec.Ports = []corev1.ServicePort{{Name: "pg", Port: 5432}, {Name: "udp", Port: 5432, Protocol: corev1.ProtocolUDP}}
+	target.Spec.Ports = []corev1.ServicePort{{Name: "pg", Port: 5432},
+		{Name: "udp", Port: 5432, Protocol: corev1.ProtocolUDP}}
 	class := lang.FormatClass(types.NamespacedName{Namespace: "svc-mux", Name: "mux"})
-	channel := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "db", Name: "pg-mux", Annotations: map[string]string{prefix + "ports": "pg:5432->5432"}}}
+	channel := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "db", Name: "pg-mux",
+		Annotations: map[string]string{prefix + "ports": "pg:5432->5432"}}}
 	channel.Spec.LoadBalancerClass, channel.Spec.Type, channel.Spec.Ports = &class, corev1.ServiceTypeLoadBalancer, target.Spec.Ports[:1]
 	for name, tc := range map[string]struct {
 		annotations map[string]string
@@ -130,7 +135,8 @@ func TestSettingsOfTheMuxAreApplied(t *testing.T) {
 		},
 		"a number that the same channel has": {ports: []corev1.ServicePort{{Name: "a1b2c3d", Port: 5432}}, channel: channel},
 		"the same number under another protocol than the same channel's": {
-			ports:   []corev1.ServicePort{{Name: "a1b2c3d", Port: 5432}, {Name: "e4f5a6b", Port: 5432, Protocol: corev1.ProtocolUDP}},
+			ports: []corev1.ServicePort{{Name: "a1b2c3d", Port: 5432},
+				{Name: "e4f5a6b", Port: 5432, Protocol: corev1.ProtocolUDP}},
 			channel: channel,
 			want:    []string{"the number collides with port e4f5a6b of the mux svc-mux/mux: give one of them another number"},
 		},
@@ -162,7 +168,8 @@ func TestSettingsOfTheMuxAreApplied(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mux := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", Annotations: map[string]string{prefix + "multiplexer": "true"}}}
+			mux := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux",
+				Annotations: map[string]string{prefix + "multiplexer": "true"}}}
 			mux.Spec.Type, mux.Spec.Ports = corev1.ServiceTypeLoadBalancer, tc.ports
 			for key, value := range tc.annotations {
 				mux.Annotations[key] = value

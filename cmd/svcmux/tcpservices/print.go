@@ -19,7 +19,8 @@ func (f *flags) write(env cli.Env, result *Result) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(env.Err, "%s written to %s: %s\n", cli.Count(len(files), "file"), cli.Shown(f.output.Dir), strings.Join(files, " "))
+		fmt.Fprintf(env.Err, "%s written to %s: %s\n", cli.Count(len(files), "file"), cli.Shown(f.output.Dir),
+			strings.Join(files, " "))
 	}
 	objects := f.output.Objects()
 	to := env.Out
@@ -60,7 +61,8 @@ func (f *flags) headline(r *Result) string {
 	case len(r.Left) == 0:
 		return fmt.Sprintf("%s become %s of the mux %s.", entries(all), cli.Count(len(r.Channels), "channel"), f.Mux)
 	}
-	return fmt.Sprintf("%d of %s become %s of the mux %s.", len(r.Rows), entries(all), cli.Count(len(r.Channels), "channel"), f.Mux)
+	return fmt.Sprintf("%d of %s become %s of the mux %s.", len(r.Rows), entries(all),
+		cli.Count(len(r.Channels), "channel"), f.Mux)
 }
 
 func entries(n int) string {

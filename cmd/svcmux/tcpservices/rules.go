@@ -83,10 +83,12 @@ func (r *rules) refuses(e entry) string {
 		return fmt.Sprintf("Service %s has no port %s/%s: it has %s", target, cli.Shown(e.port), e.protocol, portsOf(svc))
 	}
 	if channel := r.world.Services[r.channelKey(e)]; channel != nil && !r.opts.Lang.Classify(channel).Channel() {
-		return fmt.Sprintf("there is a Service %s already, which is no channel: choose another name with --suffix", cli.Shown(r.channelKey(e).String()))
+		return fmt.Sprintf("there is a Service %s already, which is no channel: choose another name with --suffix",
+			cli.Shown(r.channelKey(e).String()))
 	}
 	if e.encode {
-		return "its pods expect a PROXY header, and a mux sends none: make them accept connections without it, and remove the second PROXY"
+		return "its pods expect a PROXY header, and a mux sends none: make them accept connections without it, and remove " +
+			"the second PROXY"
 	}
 	if holder := r.taken[slotKey{e.number, e.protocol}]; holder != "" {
 		return fmt.Sprintf("the number collides with %s: give one of them another number", holder)
@@ -105,11 +107,14 @@ func (r *rules) refusedByMux(e entry) string {
 	switch m := r.mux; {
 	case m == nil:
 	case !m.Namespaces.Allows(e.service.Namespace):
-		return fmt.Sprintf("the mux %s doesn't allow namespace %s: its owner can, with allowed-namespaces", r.opts.Mux, e.service.Namespace)
+		return fmt.Sprintf("the mux %s doesn't allow namespace %s: its owner can, with allowed-namespaces", r.opts.Mux,
+			e.service.Namespace)
 	case !m.Explicit.Contains(e.number):
-		return fmt.Sprintf("the mux %s gives only the numbers %s on request: its owner can widen explicit-range", r.opts.Mux, m.Explicit.Brief())
+		return fmt.Sprintf("the mux %s gives only the numbers %s on request: its owner can widen explicit-range", r.opts.Mux,
+			m.Explicit.Brief())
 	case m.Protocols.OneOnly && r.protocol != "" && r.protocol != e.protocol:
-		return fmt.Sprintf("the mux %s carries one protocol, and %s comes first: use another mux for %s", r.opts.Mux, r.protocol, e.protocol)
+		return fmt.Sprintf("the mux %s carries one protocol, and %s comes first: use another mux for %s", r.opts.Mux,
+			r.protocol, e.protocol)
 	case len(r.taken) >= m.Cap.Ports:
 		return fmt.Sprintf("the mux %s is full with %d ports: use another mux with --mux", r.opts.Mux, m.Cap.Ports)
 	case !m.Protocols.Allowed.Has(e.protocol):

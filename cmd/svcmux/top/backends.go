@@ -27,7 +27,8 @@ func listBackends(f *look.Flags, world *look.World, ask look.Ask) (*look.List, e
 		slices.SortFunc(channels, func(a, b plan.ObservedChannel) int { return plan.CompareKeys(a.Key, b.Key) })
 		for i := range channels {
 			name := channels[i].Key.String()
-			if namespace := f.Kube.NamespaceGiven(); namespace != "" && mux.Namespace != namespace && channels[i].Key.Namespace != namespace {
+			if namespace := f.Kube.NamespaceGiven(); namespace != "" && mux.Namespace != namespace &&
+				channels[i].Key.Namespace != namespace {
 				continue
 			}
 			for _, slice := range seen.Sources[channels[i].Key] {
@@ -56,7 +57,8 @@ func rowsOf(channel string, endpoint *discoveryv1.Endpoint) []look.Row {
 	}
 	var rows []look.Row
 	for _, address := range endpoint.Addresses {
-		rows = append(rows, look.Row{Name: channel + " " + address, Cells: []string{cli.Shown(channel), cli.Shown(address), cli.Shown(pod), cli.Shown(node), ready}})
+		rows = append(rows, look.Row{Name: channel + " " + address,
+			Cells: []string{cli.Shown(channel), cli.Shown(address), cli.Shown(pod), cli.Shown(node), ready}})
 	}
 	return rows
 }

@@ -17,8 +17,8 @@ type columns struct {
 	widths []int
 }
 
-// columnsOf shrinks the widest columns until the table fits. On a narrow screen, it leaves out columns, first from the right, then from the left.
-// The column by which the page is sorted stays.
+// columnsOf shrinks the widest columns until the table fits. On a narrow screen, it leaves out columns, first from the
+// right, then from the left. The column by which the page is sorted stays.
 func columnsOf(header []string, rows []row, width, sorted int) columns {
 	widths := make([]int, len(header))
 	for i, title := range header {

@@ -50,9 +50,11 @@ func run(ctx context.Context, env cli.Env, flags *look.Flags) error {
 		return err
 	}
 	ask.Slices, ask.Gateways = true, true
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGTERM) // without a handler, the terminal isn't restored
+	// without a handler, the terminal isn't restored
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGTERM)
 	defer stop()
-	program := tea.NewProgram(newModel(env, cluster.Server), tea.WithContext(ctx), tea.WithInput(env.In), tea.WithOutput(env.Out))
+	program := tea.NewProgram(newModel(env, cluster.Server), tea.WithContext(ctx), tea.WithInput(env.In),
+		tea.WithOutput(env.Out))
 	f := &feed{flags: flags, ask: ask, env: env}
 	go func() {
 		err := look.Follow(ctx, cluster, ask, refresh, func(w *look.World) error {

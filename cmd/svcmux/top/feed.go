@@ -38,22 +38,26 @@ func (f *feed) pages(w *look.World) update {
 	now.pages[backends] = f.page(w, listBackends)
 	now.pages[traffic] = f.page(w, listTraffic)
 	if p := &now.pages[traffic]; p.header != nil && len(p.rows) == 0 {
-		p.message = cmp.Or(w.Unread.Gateways, "No gateway has counted traffic of these muxes. Other load balancers have counts of their own.")
+		p.message = cmp.Or(w.Unread.Gateways, "No gateway has counted traffic of these muxes. Other load balancers have "+
+			"counts of their own.")
 	}
 	if !f.last.at.IsZero() {
-		changed := append(changesOf("mux", f.last.pages[muxes], now.pages[muxes]), changesOf("port", f.last.pages[numbers], now.pages[numbers])...)
+		changed := append(changesOf("mux", f.last.pages[muxes], now.pages[muxes]),
+			changesOf("port", f.last.pages[numbers], now.pages[numbers])...)
 		for _, change := range changed {
 			f.log = append([]row{{cells: append([]string{now.at.Format(time.TimeOnly)}, change...)}}, f.log...)
 		}
 	}
 	const longest = 500
 	f.log = f.log[:min(len(f.log), longest)]
-	now.pages[changes] = page{header: []string{"TIME", "KIND", "NAME", "CHANGE"}, rows: f.log, message: "Nothing has changed yet."}
+	now.pages[changes] = page{header: []string{"TIME", "KIND", "NAME", "CHANGE"}, rows: f.log, message: "Nothing has " +
+		"changed yet."}
 	f.last = now
 	return now
 }
 
-// page returns a list as a page. An error becomes the page's message, and doesn't end the program: the cluster may get a mux later.
+// page returns a list as a page. An error becomes the page's message, and doesn't end the program: the cluster may get
+// a mux later.
 func (f *feed) page(w *look.World, list func(*look.Flags, *look.World, look.Ask) (*look.List, error)) page {
 	lines, err := list(f.flags, w, f.ask)
 	if err != nil {

@@ -86,7 +86,8 @@ func changesOf(kind string, before, after page) [][]string {
 			continue
 		}
 		for i, cell := range r.cells {
-			if column := after.header[i]; i < len(was.cells) && look.SteadyCell(column, was.cells[i]) != look.SteadyCell(column, cell) {
+			if column := after.header[i]; i < len(was.cells) &&
+				look.SteadyCell(column, was.cells[i]) != look.SteadyCell(column, cell) {
 				all = append(all, []string{kind, r.name, fmt.Sprintf("%s %s -> %s", column, was.cells[i], cell)})
 			}
 		}

@@ -64,7 +64,8 @@ func (m *model) footer() string {
 		order = "descending"
 	}
 	last := min(v.first+m.room(), len(p.rows))
-	return fmt.Sprintf("? help  q quit  rows %d-%d of %d by %s, %s  %s", v.first+1, last, len(p.rows), p.header[min(v.column, len(p.header)-1)], order, m.at.Format(time.TimeOnly))
+	return fmt.Sprintf("? help  q quit  rows %d-%d of %d by %s, %s  %s", v.first+1, last, len(p.rows),
+		p.header[min(v.column, len(p.header)-1)], order, m.at.Format(time.TimeOnly))
 }
 
 // table returns the header and rows of the current page, and then its sentences.

@@ -42,7 +42,8 @@ func start(t *testing.T, kubeconfig string, columns, rows int, args ...string) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pty.Setsize(keys, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)}); err != nil { //nolint:gosec // small numbers
+	if err := pty.Setsize(keys,
+		&pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)}); err != nil { //nolint:gosec // small numbers
 		t.Fatal(err)
 	}
 	state, err := term.GetState(int(tty.Fd())) //nolint:gosec // a small number
@@ -50,10 +51,13 @@ func start(t *testing.T, kubeconfig string, columns, rows int, args ...string) *
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	s := &session{t: t, keys: keys, tty: tty, screen: vt.NewSafeEmulator(columns, rows), state: state, stop: stop, ended: make(chan error, 1)}
+	s := &session{t: t, keys: keys, tty: tty, screen: vt.NewSafeEmulator(columns, rows), state: state, stop: stop,
+		ended: make(chan error, 1)}
 	s.drawn.Go(func() { _, _ = io.Copy(s.screen, keys) })
 	go func() { _, _ = io.Copy(keys, s.screen) }() // answers of the terminal
-	cmd := Command(cli.Env{Program: "svcmux", In: tty, Out: tty, Err: tty, Now: looktest.Now, Getenv: func(string) string { return "" }})
+	cmd := Command(cli.Env{Program: "svcmux", In: tty, Out: tty, Err: tty, Now: looktest.Now, Getenv: func(string) string {
+		return ""
+	}})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(append([]string{"--kubeconfig", kubeconfig}, args...))
 	go func() { s.ended <- cmd.ExecuteContext(ctx) }()
@@ -95,7 +99,8 @@ func (s *session) text() string {
 // await waits for a text on the screen.
 func (s *session) await(part string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(s.text(), part); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(s.text(),
+		part); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("%q isn't on the screen:\n%s", part, s.text())
 		}
@@ -108,7 +113,8 @@ func (s *session) golden(name, part string) {
 	s.await(part)
 	path := "testdata/" + name + ".txt"
 	var want []byte
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) { // a screen may be drawn in parts
+	// a screen may be drawn in parts
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if *rewrite {
 			time.Sleep(300 * time.Millisecond)
 			if err := os.WriteFile(path, []byte(s.text()), 0o644); err != nil {
@@ -146,7 +152,8 @@ func (s *session) end() error {
 	s.drawn.Wait()
 	_ = s.keys.Close()
 	if s.screen.IsAltScreen() || s.screen.CursorHidden() {
-		s.t.Errorf("the screen isn't restored: alternate screen %v, hidden cursor %v", s.screen.IsAltScreen(), s.screen.CursorHidden())
+		s.t.Errorf("the screen isn't restored: alternate screen %v, hidden cursor %v", s.screen.IsAltScreen(),
+			s.screen.CursorHidden())
 	}
 	return err
 }
@@ -262,7 +269,8 @@ func TestTerminalIsRestored(t *testing.T) {
 			s := start(t, kubeconfig, 80, 24, tc.args...)
 			tc.end(s)
 			err := s.end()
-			if tc.want == "" && err != nil && name != "an interrupt at once" || tc.want != "" && (err == nil || err.Error() != tc.want) {
+			if tc.want == "" && err != nil && name != "an interrupt at once" || tc.want != "" &&
+				(err == nil || err.Error() != tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
@@ -282,7 +290,9 @@ func TestTopNeedsTerminalAndCluster(t *testing.T) {
 }
 
 func TestCellsAreSortedByNumber(t *testing.T) {
-	p := page{header: []string{"NUMBER"}, rows: []row{{cells: []string{"443/TCP"}}, {cells: []string{"20000/TCP"}}, {cells: []string{"-"}}, {cells: []string{"80/TCP"}}}}
+	p := page{header: []string{"NUMBER"},
+		rows: []row{{cells: []string{"443/TCP"}}, {cells: []string{"20000/TCP"}}, {cells: []string{"-"}},
+			{cells: []string{"80/TCP"}}}}
 	var got []string
 	for _, r := range p.sorted(0, false) {
 		got = append(got, r.cells[0])

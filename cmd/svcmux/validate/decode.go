@@ -30,7 +30,8 @@ const (
 // maxMistakes limits the reported mistakes of each sort for one Service.
 const maxMistakes = 32
 
-// decode decodes an object into a Service or a route as strictly as an API server, and finds the mistakes that only files can have.
+// decode decodes an object into a Service or a route as strictly as an API server, and finds the mistakes that only
+// files can have.
 func (o object) decode(into runtime.Object) (validation.Findings, error) {
 	var found validation.Findings
 	found.Problems = o.quoteAnnotations()

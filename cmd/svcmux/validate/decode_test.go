@@ -29,12 +29,15 @@ func TestFaultsThatOnlyFilesHave(t *testing.T) {
 			[]string{`AnnotationNotText 3: metadata.annotations[x]: [1,"b"] is not text: put it in quotes, "[1,\"b\"]"`},
 		},
 		"a null annotation is an empty one": {head + "metadata: {name: a, annotations: {x: null}}", nil},
-		"nulls that Kubernetes writes":      {head + "metadata: {name: a, creationTimestamp: null}\nstatus: {loadBalancer: {}}", nil},
+		"nulls that Kubernetes writes": {head + "metadata: {name: a, creationTimestamp: null}\nstatus: {loadBalancer: " +
+			"{}}", nil},
 		"a field in wrong case": {
 			head + "spec:\n  loadbalancerClass: x\n  externaltrafficpolicy: Local",
 			[]string{
-				"UnknownField 4: spec.loadbalancerClass: a Service has no such field, so it does nothing: did you mean loadBalancerClass?",
-				"UnknownField 5: spec.externaltrafficpolicy: a Service has no such field, so it does nothing: did you mean externalTrafficPolicy?",
+				"UnknownField 4: spec.loadbalancerClass: a Service has no such field, so it does nothing: did you mean " +
+					"loadBalancerClass?",
+				"UnknownField 5: spec.externaltrafficpolicy: a Service has no such field, so it does nothing: did you mean " +
+					"externalTrafficPolicy?",
 			},
 		},
 		"a field without a similar one": {
@@ -86,52 +89,63 @@ func TestFaultsThatOnlyFilesHave(t *testing.T) {
 		},
 		"a number beyond its bounds": {
 			head + "metadata: {name: a}\nspec:\n  ports:\n  - port: 4294967376",
-			[]string{"unreadable 6: Service default/a can't be read: spec.ports[0].port: number 4294967376 where Kubernetes wants a whole number"},
+			[]string{"unreadable 6: Service default/a can't be read: spec.ports[0].port: number 4294967376 where Kubernetes " +
+				"wants a whole number"},
 		},
 		"a list for the metadata": {
 			head + "metadata: [a]",
-			[]string{"unreadable 3: Service default/(no name) can't be read: metadata: array where Kubernetes wants fields (key: value)"},
+			[]string{"unreadable 3: Service default/(no name) can't be read: metadata: array where Kubernetes wants fields " +
+				"(key: value)"},
 		},
 		"the second of two ports": {
 			head + "metadata: {name: a}\nspec:\n  ports:\n  - port: 80\n  - name: b\n    port: eighty\n",
-			[]string{"unreadable 8: Service default/a can't be read: spec.ports[1].port: string where Kubernetes wants a whole number"},
+			[]string{"unreadable 8: Service default/a can't be read: spec.ports[1].port: string where Kubernetes wants a " +
+				"whole number"},
 		},
 		"a string for a port": {
 			head + "metadata: {name: a}\nspec:\n  ports:\n  - {port: 80}\n  - words\n",
-			[]string{"unreadable 7: Service default/a can't be read: spec.ports[1]: string where Kubernetes wants fields (key: value)"},
+			[]string{"unreadable 7: Service default/a can't be read: spec.ports[1]: string where Kubernetes wants fields " +
+				"(key: value)"},
 		},
 		"a number among source ranges": {
 			head + "metadata: {name: a}\nspec:\n  loadBalancerSourceRanges:\n  - 10.0.0.0/8\n  - 10\n",
-			[]string{"unreadable 7: Service default/a can't be read: spec.loadBalancerSourceRanges[1]: number where Kubernetes wants text"},
+			[]string{"unreadable 7: Service default/a can't be read: spec.loadBalancerSourceRanges[1]: number where " +
+				"Kubernetes wants text"},
 		},
 		"a number for a label": {
 			head + "metadata:\n  name: a\n  labels:\n    a: b\n    x: 1\n",
 			[]string{"unreadable 7: Service default/a can't be read: metadata.labels[x]: number where Kubernetes wants text"},
 		},
 		"a Service in a List": {
-			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n  metadata: {name: a}\n  spec:\n    ports:\n" +
-				"    - port: 80\n    - port: x\n",
-			[]string{"unreadable 10: Service default/a can't be read: spec.ports[1].port: string where Kubernetes wants a whole number"},
+			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n  metadata: {name: a}\n  spec:\n    " +
+				"ports:\n    - port: 80\n    - port: x\n",
+			[]string{"unreadable 10: Service default/a can't be read: spec.ports[1].port: string where Kubernetes wants a " +
+				"whole number"},
 		},
 		"only the first of two wrong types is reported": {
 			head + "metadata: {name: a}\nspec:\n  ports:\n  - port: x\n  - port: y\n  type: [z]\n",
-			[]string{"unreadable 6: Service default/a can't be read: spec.ports[0].port: string where Kubernetes wants a whole number"},
+			[]string{"unreadable 6: Service default/a can't be read: spec.ports[0].port: string where Kubernetes wants a " +
+				"whole number"},
 		},
 		"a wrong type beside a field in wrong case": {
 			head + "metadata: {name: a}\nspec:\n  Ports: x\n  ports: [{port: x}]\n",
-			[]string{"unreadable 6: Service default/a can't be read: spec.ports[0].port: string where Kubernetes wants a whole number"},
+			[]string{"unreadable 6: Service default/a can't be read: spec.ports[0].port: string where Kubernetes wants a " +
+				"whole number"},
 		},
 		"a kind in lower case": {
 			"apiVersion: v1\nkind: service\nmetadata: {name: a}\n",
-			[]string{`UnknownKind 2: kind: Kubernetes has no "service" of apiVersion "v1", so this isn't judged: write apiVersion: v1, kind: Service`},
+			[]string{
+				`UnknownKind 2: kind: Kubernetes has no "service" of apiVersion "v1", so this isn't judged: write apiVersion: v1, kind: Service`},
 		},
 		"a Service of another built-in group": {
 			"apiVersion: core/v1\nkind: Service\nmetadata: {name: a}\n",
-			[]string{`UnknownKind 1: apiVersion: Kubernetes has no "Service" of apiVersion "core/v1", so this isn't judged: write apiVersion: v1, kind: Service`},
+			[]string{
+				`UnknownKind 1: apiVersion: Kubernetes has no "Service" of apiVersion "core/v1", so this isn't judged: write apiVersion: v1, kind: Service`},
 		},
 		"a target port of a wrong type": {
 			head + "metadata: {name: a}\nspec: {ports: [{port: 1, targetPort: 1.5}]}",
-			[]string{"unreadable 4: Service default/a can't be read: spec.ports[0].targetPort: number 1.5 where Kubernetes wants a whole number"},
+			[]string{"unreadable 4: Service default/a can't be read: spec.ports[0].targetPort: number 1.5 where Kubernetes " +
+				"wants a whole number"},
 		},
 	}
 	for name, tc := range tests {
@@ -167,7 +181,8 @@ func TestReportedSlipsAreBounded(t *testing.T) {
 }
 
 func TestRepeatedKeyIsReportedOnce(t *testing.T) {
-	text := "apiVersion: v1\nkind: Service\nmetadata:\n  annotations:\n    a:\n" + strings.Repeat("      b: \"1\"\n", 190_000)
+	text := "apiVersion: v1\nkind: Service\nmetadata:\n  annotations:\n    a:\n" + strings.Repeat("      b: \"1\"\n",
+		190_000)
 	var got []string
 	for _, f := range judged(t, text).Findings {
 		if f.Reason == RepeatedField {

@@ -19,8 +19,9 @@ func TestGathering(t *testing.T) {
 		code  int
 	}{
 		"directories are read recursively, but only files named like manifests": {
-			files: map[string]string{"d/b.yml": badChannel, "d/e/a.yaml": badChannel, "d/c.json": "{}", "d/x.md": badChannel, "d/yaml": badChannel},
-			args:  "-f d", code: 1,
+			files: map[string]string{"d/b.yml": badChannel, "d/e/a.yaml": badChannel, "d/c.json": "{}", "d/x.md": badChannel,
+				"d/yaml": badChannel},
+			args: "-f d", code: 1,
 			want: []string{"d/b.yml:8:", "d/e/a.yaml:8:"},
 		},
 		"a chart's templates are skipped with one remark": {
@@ -29,7 +30,8 @@ func TestGathering(t *testing.T) {
 				"c/templates/plain.yaml": badChannel, "c/values.yaml": "{}",
 			},
 			args: "-f .", code: 1,
-			want: []string{"c/templates/plain.yaml:8:", "c/templates: 2 templates skipped, Helm has to render it first: helm template c |"},
+			want: []string{"c/templates/plain.yaml:8:", "c/templates: 2 templates skipped, Helm has to render it first: helm " +
+				"template c |"},
 		},
 		"a chart in a chart has a separate remark": {
 			files: map[string]string{

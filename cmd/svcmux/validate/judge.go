@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// judge adds findings to the report: those of admission, and those that only files can have. It judges Services, objects that were probably meant
-// to be Services, and routes that ask for a number.
+// judge adds findings to the report: those of admission, and those that only files can have. It judges Services,
+// objects that were probably meant to be Services, and routes that ask for a number.
 type judge struct {
 	lang      validation.Language
 	namespace string // for objects without a namespace
@@ -98,7 +98,8 @@ func (j judge) route(file string, o object) {
 	route, _ := read.RouteOf(into)
 	channel, _ := route.Channel(j.lang)
 	add := j.adder(file, o, &metav1.ObjectMeta{
-		Namespace: cmp.Or(route.Object.GetNamespace(), j.namespace), Name: route.Object.GetName(), GenerateName: route.Object.GetGenerateName(),
+		Namespace: cmp.Or(route.Object.GetNamespace(), j.namespace), Name: route.Object.GetName(),
+		GenerateName: route.Object.GetGenerateName(),
 	}, "route")
 	add(problem, found.Problems)
 	add(problem, channel.Problems)
@@ -119,7 +120,8 @@ func (j judge) nearService(file string, o nearService) {
 	namespace, name := j.nameOf(o.object)
 	j.rep.Findings = append(j.rep.Findings, finding{
 		Severity: warning, Reason: o.mistake.Reason, File: file, Line: o.at.at(o.mistake.Field).line,
-		Namespace: namespace, Name: name, Kind: validation.Stranger.String(), Field: o.mistake.Field, Message: o.mistake.Message,
+		Namespace: namespace, Name: name, Kind: validation.Stranger.String(), Field: o.mistake.Field,
+		Message: o.mistake.Message,
 	})
 }
 

@@ -108,7 +108,8 @@ func unknownKind(version, kind string) validation.Problem {
 	}
 	return validation.Problem{
 		Reason: UnknownKind, Field: field, Value: value,
-		Message: fmt.Sprintf("%s: Kubernetes has no %s of apiVersion %s, so this isn't judged: write apiVersion: %s, kind: %s",
+		Message: fmt.Sprintf(
+			"%s: Kubernetes has no %s of apiVersion %s, so this isn't judged: write apiVersion: %s, kind: %s",
 			field, shown(kind), shown(version), versionService, kindService),
 	}
 }

@@ -30,7 +30,8 @@ func FuzzOptions(f *testing.F) {
 		}
 		wrong := append(kube.IsDNS1123Subdomain(language.Prefix()), kube.IsDNS1123Label(language.DefaultMuxNamespace())...)
 		wrong = append(wrong, kube.IsDNS1123Label(opts.namespace)...)
-		if _, known := printers()[opts.output]; len(wrong) > 0 || !known || len(opts.files) == 0 || slices.Contains(opts.files, "") {
+		if _, known := printers()[opts.output]; len(wrong) > 0 || !known || len(opts.files) == 0 ||
+			slices.Contains(opts.files, "") {
 			t.Errorf("%q is accepted: %+v: %q", args, opts, wrong)
 		}
 		for _, file := range opts.files {

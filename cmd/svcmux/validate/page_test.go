@@ -56,11 +56,13 @@ func loadPage(t *testing.T) page {
 func TestRulesPage(t *testing.T) {
 	p := loadPage(t)
 	var b strings.Builder
-	b.WriteString("<!-- Made by go generate ./cmd/svcmux/validate from its rules/ and testdata/page.yaml. -->\n\n# The rules\n\n")
+	b.WriteString("<!-- Made by go generate ./cmd/svcmux/validate from its rules/ and testdata/page.yaml. -->\n\n# The " +
+		"rules\n\n")
 	b.WriteString(p.Intro + "\n\n## Check your files\n\n```text\n" + helpText + "```\n\n")
 	b.WriteString("## Annotations\n\n" + p.Prefix + "\n\n### On a mux\n\n" + settings(p.OnMux))
 	b.WriteString("\n### On a channel\n\n" + p.Class + "\n\n" + settings(p.OnChannel))
-	b.WriteString("\n### On a route of the Gateway API\n\nOn a TCPRoute or a UDPRoute ([gateway-api.md](gateway-api.md)).\n\n" + settings(p.OnRoute))
+	b.WriteString("\n### On a route of the Gateway API\n\nOn a TCPRoute or a UDPRoute " +
+		"([gateway-api.md](gateway-api.md)).\n\n" + settings(p.OnRoute))
 	b.WriteString("\n### Not yours\n\n" + p.Written + "\n\n" + writtenKeys(p.WrittenKeys))
 	b.WriteString("\n## How values are written\n\n")
 	for _, line := range p.Grammar {
@@ -206,8 +208,9 @@ func goodRoute(key, value string) string {
 	annotations := map[string]string{validation.DefaultPrefix + "/gateway": "infra/edge"}
 	annotations[validation.DefaultPrefix+"/"+key] = value
 	data, _ := yaml.Marshal(map[string]any{
-		"apiVersion": "gateway.networking.k8s.io/v1", "kind": "TCPRoute", "metadata": map[string]any{"name": "a", "annotations": annotations},
-		"spec": map[string]any{"parentRefs": []any{map[string]any{"kind": "ListenerSet", "name": "a"}}},
+		"apiVersion": "gateway.networking.k8s.io/v1", "kind": "TCPRoute",
+		"metadata": map[string]any{"name": "a", "annotations": annotations},
+		"spec":     map[string]any{"parentRefs": []any{map[string]any{"kind": "ListenerSet", "name": "a"}}},
 	})
 	return string(data)
 }

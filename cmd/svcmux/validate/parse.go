@@ -107,8 +107,8 @@ func parseTree(c chunk) (place, error) {
 	return place{node: node.Content[0], before: c.line - 1, line: c.line + node.Content[0].Line - 1}, nil
 }
 
-// mayHold is true if the document's kind may be one that the caller looks for. It is also true for a document with a merge key (<<), which could
-// bring the kind.
+// mayHold is true if the document's kind may be one that the caller looks for. It is also true for a document with a
+// merge key (<<), which could bring the kind.
 func (p place) mayHold(may func(kind string) bool) bool {
 	if p.node == nil || p.node.Kind != yaml3.MappingNode {
 		return false

@@ -37,8 +37,8 @@ func printText(rep *report, to io.Writer) error {
 	return err
 }
 
-// withField puts the field before the message, unless the message starts with it. A message about an annotation starts with the annotation's name
-// without the prefix. withField leaves this name out, since the field contains it.
+// withField puts the field before the message, unless the message starts with it. A message about an annotation starts
+// with the annotation's name without the prefix. withField leaves this name out, since the field contains it.
 func withField(f finding) string {
 	if f.Field == "" || strings.HasPrefix(f.Message, f.Field+":") {
 		return f.Message
@@ -65,7 +65,8 @@ func printJSON(rep *report, to io.Writer) error {
 		Unreadable []remark  `json:"unreadable"`
 		Skipped    []remark  `json:"skipped"`
 	}{
-		counts{rep.Files, rep.Muxes, rep.Channels, rep.Others, rep.Routes, rep.Unread, rep.count(problem), rep.count(warning)},
+		counts{rep.Files, rep.Muxes, rep.Channels, rep.Others, rep.Routes, rep.Unread, rep.count(problem),
+			rep.count(warning)},
 		orEmpty(rep.Findings), orEmpty(rep.Unreadable), orEmpty(rep.Skipped),
 	})
 }

@@ -15,7 +15,8 @@ import (
 type Objects struct {
 	Services   []*corev1.Service
 	ConfigMaps []*corev1.ConfigMap
-	// Problems are annotations whose value has no quotes, such as 8443. An API server refuses such a Service; here the value becomes text.
+	// Problems are annotations whose value has no quotes, such as 8443. An API server refuses such a Service; here the
+	// value becomes text.
 	Problems map[*corev1.Service][]validation.Problem
 	// Unreadable has a sentence for each file, or part of a file, that can't be read.
 	Unreadable []string
@@ -93,7 +94,8 @@ func (j judge) configMap(file string, o object) *corev1.ConfigMap {
 	}
 	if err != nil {
 		namespace, name := j.nameOf(o)
-		j.rep.unreadable(file, o.at.line, "ConfigMap "+objectName(namespace, name)+" can't be read: "+cli.Sentence(err.Error()))
+		j.rep.unreadable(file, o.at.line,
+			"ConfigMap "+objectName(namespace, name)+" can't be read: "+cli.Sentence(err.Error()))
 		return nil
 	}
 	config.Namespace = cmp.Or(config.Namespace, j.namespace)

@@ -109,7 +109,8 @@ func (r *report) exitCode(strict bool) int {
 
 // summary returns the last line of the output. Its counts show whether the files held the expected muxes and channels.
 func (r *report) summary() string {
-	text := cli.Count(r.Files, "file") + r.services() + r.routes() + ": " + cli.Count(r.count(problem), string(problem)) + ", " + cli.Count(r.count(warning), string(warning))
+	text := cli.Count(r.Files, "file") + r.services() + r.routes() + ": " + cli.Count(r.count(problem), string(problem)) +
+		", " + cli.Count(r.count(warning), string(warning))
 	if n := r.count(warning); r.strict && n > 0 {
 		text += " (which count as problems)"
 	}
@@ -119,7 +120,8 @@ func (r *report) summary() string {
 	return text
 }
 
-// services returns the counts of Services as text. Unreadable files may hold more, so the text then speaks of the readable part.
+// services returns the counts of Services as text. Unreadable files may hold more, so the text then speaks of the
+// readable part.
 func (r *report) services() string {
 	services := r.Muxes + r.Channels + r.Others + r.Unread
 	switch {

@@ -18,9 +18,12 @@ import (
 // standard and for code scanning. Each finding is there with its rule and line, and its URI leads to the file.
 func FuzzSARIF(f *testing.F) {
 	for name, text := range map[string]string{
-		"a.yaml": badChannel, "dir/b c.yaml": warnedChannel + "---\n" + badChannel, "/abs/50%.yml": stranger, "a:b.json": "{\"kind\": \"Service\" 1}\n{x",
-		"../\x1b[31m#?.yml": "a: &a [*a]", "\xff.yaml": "<<: *x", stdinName: strings.ReplaceAll(badChannel, "web", "\\u0000\xff\u2028"), "//host/x": "\t",
-		"": "kind: Service\napiVersion: v1\nmetadata: {annotations: {a: [1], b: yes}, name: \"\\e</script>\"}\nspec: {Ports: 1}\n",
+		"a.yaml": badChannel, "dir/b c.yaml": warnedChannel + "---\n" + badChannel, "/abs/50%.yml": stranger,
+		"a:b.json":          "{\"kind\": \"Service\" 1}\n{x",
+		"../\x1b[31m#?.yml": "a: &a [*a]", "\xff.yaml": "<<: *x",
+		stdinName: strings.ReplaceAll(badChannel, "web", "\\u0000\xff\u2028"), "//host/x": "\t",
+		"": "kind: Service\napiVersion: v1\nmetadata: {annotations: {a: [1], b: yes}, name: \"\\e</script>\"}\nspec: " +
+			"{Ports: 1}\n",
 	} {
 		f.Add(name, []byte(text))
 	}
@@ -34,7 +37,8 @@ func FuzzSARIF(f *testing.F) {
 	}
 	for _, c := range all {
 		for i, r := range c.Rules {
-			c.Rules[i] = rule{Reason: r.Reason, Severity: r.Severity, Examples: make([]example, 1)} // the constant texts would slow the test down
+			// the constant texts would slow the test down
+			c.Rules[i] = rule{Reason: r.Reason, Severity: r.Severity, Examples: make([]example, 1)}
 		}
 	}
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
@@ -47,8 +51,10 @@ func FuzzSARIF(f *testing.F) {
 		rep.sort()
 		var plain struct{ Findings, Unreadable, Skipped []node }
 		printed(t, rep, printJSON, &plain)
-		if len(plain.Findings) != len(rep.Findings) || len(plain.Unreadable) != len(rep.Unreadable) || len(plain.Skipped) != 1 {
-			t.Errorf("JSON has %d, %d, %d of %d, %d, 1 entries", len(plain.Findings), len(plain.Unreadable), len(plain.Skipped), len(rep.Findings), len(rep.Unreadable))
+		if len(plain.Findings) != len(rep.Findings) || len(plain.Unreadable) != len(rep.Unreadable) ||
+			len(plain.Skipped) != 1 {
+			t.Errorf("JSON has %d, %d, %d of %d, %d, 1 entries", len(plain.Findings), len(plain.Unreadable), len(plain.Skipped),
+				len(rep.Findings), len(rep.Unreadable))
 		}
 		var log node
 		printed(t, rep, func(rep *report, to io.Writer) error { return encode(to, sarifOf(rep, rulesFor(rep, all))) }, &log)
@@ -59,7 +65,8 @@ func FuzzSARIF(f *testing.F) {
 		}
 		var want, got []string
 		for _, f := range rep.Findings {
-			want = append(want, string(f.Reason)+" "+strings.ToValidUTF8(objectName(f.Namespace, f.Name)+": "+withField(f), "\ufffd"))
+			want = append(want, string(f.Reason)+" "+strings.ToValidUTF8(objectName(f.Namespace, f.Name)+": "+withField(f),
+				"\ufffd"))
 		}
 		rules := list(t, below(t, below(t, run, "tool"), "driver"), "rules")
 		for _, result := range list(t, run, "results") {
@@ -82,7 +89,8 @@ func FuzzSARIF(f *testing.F) {
 	})
 }
 
-// rulesFor returns the rules of a report's findings, and the first rule of each chapter. To print and read all rules takes most of the time.
+// rulesFor returns the rules of a report's findings, and the first rule of each chapter. To print and read all rules
+// takes most of the time.
 func rulesFor(rep *report, all []chapter) []chapter {
 	found := map[validation.Reason]bool{}
 	for i := range rep.Findings {
@@ -128,7 +136,8 @@ func checkPlaced(t *testing.T, n node, name string, hasLine bool) {
 	address := text(below(t, physical, "artifactLocation"), "uri")
 	parsed, err := url.Parse(address)
 	switch {
-	case err != nil || parsed.Host != "" || parsed.RawQuery != "" || parsed.Fragment != "" || parsed.Scheme != "" && parsed.Scheme != "file":
+	case err != nil || parsed.Host != "" || parsed.RawQuery != "" || parsed.Fragment != "" || parsed.Scheme != "" &&
+		parsed.Scheme != "file":
 		t.Errorf("%q has the URI %q: %v", name, address, err)
 	case name == stdinName && address != "stdin", name != stdinName && filepath.Clean(parsed.Path) != name:
 		t.Errorf("%q has the URI %q, which is the one of %q", name, address, parsed.Path)

@@ -38,7 +38,8 @@ func partsOf(deployments []*appsv1.Deployment) []part {
 		}
 	}
 	slices.SortFunc(parts, func(a, b part) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), -cmp.Compare(a.Name, b.Name), cmp.Compare(a.Deployment, b.Deployment))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), -cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Deployment, b.Deployment))
 	})
 	return parts
 }
@@ -61,7 +62,8 @@ func skews(ours string, parts []part) []string {
 		case p.Version == unknown:
 			told = append(told, fmt.Sprintf("the release of the %s in %s is unknown: its image has no tag", p.Name, at))
 		case normal(p.Version) != normal(ours):
-			told = append(told, fmt.Sprintf("the %s in %s is %s and this program is %s: they may judge differently: use svcmux %s",
+			told = append(told, fmt.Sprintf("the %s in %s is %s and this program is %s: they may judge differently: use "+
+				"svcmux %s",
 				p.Name, at, cli.Shown(p.Version), cli.Shown(ours), cli.Shown(p.Version)))
 		}
 	}

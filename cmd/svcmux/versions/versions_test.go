@@ -23,16 +23,20 @@ func TestPartsOfAnInstallation(t *testing.T) {
 		labels           map[string]string
 		want             []part
 	}{
-		"a tag":                     {"webhook", "registry:5000/svc-lb-mux/webhook:v1.2.3", nil, []part{{"webhook", "v1.2.3", "svc-mux", "d"}}},
+		"a tag": {"webhook", "registry:5000/svc-lb-mux/webhook:v1.2.3", nil,
+			[]part{{"webhook", "v1.2.3", "svc-mux", "d"}}},
 		"a tag overrides the label": {"reconciler", "a/b:v1.0.0", released, []part{{"reconciler", "v1.0.0", "svc-mux", "d"}}},
 		"a digest and a tag":        {"webhook", "a/b:v1.2.3" + digest, nil, []part{{"webhook", "v1.2.3", "svc-mux", "d"}}},
-		"a digest":                  {"webhook", "registry:5000/a/b" + digest, released, []part{{"webhook", "v1.2.3", "svc-mux", "d"}}},
-		"a digest without a label":  {"webhook", "registry:5000/a/b" + digest, nil, []part{{"webhook", unknown, "svc-mux", "d"}}},
-		"another program":           {"operator", "a/b:v1", nil, []part{}},
+		"a digest": {"webhook", "registry:5000/a/b" + digest, released,
+			[]part{{"webhook", "v1.2.3", "svc-mux", "d"}}},
+		"a digest without a label": {"webhook", "registry:5000/a/b" + digest, nil,
+			[]part{{"webhook", unknown, "svc-mux", "d"}}},
+		"another program": {"operator", "a/b:v1", nil, []part{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, partsOf([]*appsv1.Deployment{deployment("d", tc.container, tc.image, tc.labels)})); diff != "" {
+			if diff := cmp.Diff(tc.want,
+				partsOf([]*appsv1.Deployment{deployment("d", tc.container, tc.image, tc.labels)})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

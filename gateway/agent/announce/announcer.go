@@ -94,8 +94,8 @@ func (a *Announcer) Status() Status {
 // Changed is readable after the status changed.
 func (a *Announcer) Changed() <-chan struct{} { return a.changed }
 
-// Run answers for addresses until the context ends. Then it hands over each seat that another gateway can take. The addresses of all other
-// seats stay.
+// Run answers for addresses until the context ends. Then it hands over each seat that another gateway can take. The
+// addresses of all other seats stay.
 func (a *Announcer) Run(ctx context.Context) error {
 	var err error
 	if a.link, err = openLink(); err != nil {
@@ -267,7 +267,8 @@ func (a *Announcer) publish() {
 	}
 }
 
-// intervals returns the intervals of all seats. Without a seat, the gateway sends nothing and contradicts no other gateway.
+// intervals returns the intervals of all seats. Without a seat, the gateway sends nothing and contradicts no other
+// gateway.
 func (a *Announcer) intervals() *lease.Adverts {
 	used := &lease.Adverts{Believes: claims.LongestInterval}
 	if a.Mode == None {

@@ -17,13 +17,15 @@ func TestFramesAreAsTheRFCsDemand(t *testing.T) {
 	}
 	na := unsolicitedNA(hardware, netip.MustParseAddr("2001:db8::1"))
 	const target = "20010db8000000000000000000000001"
-	const wantNA = "60000000" + "0020" + "3a" + "ff" + target + "ff020000000000000000000000000001" + "8800" + "????" + "20000000" + target + "0201" + "020000000007"
+	const wantNA = "60000000" + "0020" + "3a" + "ff" + target + "ff020000000000000000000000000001" + "8800" + "????" +
+		"20000000" + target + "0201" + "020000000007"
 	got := hex.EncodeToString(na)
 	if got[:84] != wantNA[:84] || got[88:] != wantNA[88:] {
 		t.Errorf("NA\n got %s\nwant %s", got, wantNA)
 	}
 	// With its checksum in place, the sum of a message is 0.
-	if sum := checksumICMP(netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("ff02::1"), na[40:]); sum != 0 || binary.BigEndian.Uint16(na[42:]) == 0 {
+	if sum := checksumICMP(netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("ff02::1"), na[40:]); sum != 0 ||
+		binary.BigEndian.Uint16(na[42:]) == 0 {
 		t.Errorf("the checksum is off by %x", sum)
 	}
 }

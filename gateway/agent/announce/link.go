@@ -24,9 +24,11 @@ type Assigned struct {
 	Address netip.Addr
 	// Interface is its interface's index.
 	Interface int
-	// Marked is true for one of our addresses: this package put it on the interface, or keepalived did, by the agent's file.
+	// Marked is true for one of our addresses: this package put it on the interface, or keepalived did, by the agent's
+	// file.
 	Marked bool
-	// Permanent is true if the address has no lifetime. Deprecated is true if the kernel doesn't use it for own connections.
+	// Permanent is true if the address has no lifetime. Deprecated is true if the kernel doesn't use it for own
+	// connections.
 	Permanent, Deprecated bool
 }
 
@@ -125,7 +127,8 @@ func encoder(address netip.Addr) *netlink.AttributeEncoder {
 	return e
 }
 
-func (l *link) change(kind netlink.HeaderType, flags netlink.HeaderFlags, index int, address netip.Addr, e *netlink.AttributeEncoder) error {
+func (l *link) change(kind netlink.HeaderType, flags netlink.HeaderFlags, index int, address netip.Addr,
+	e *netlink.AttributeEncoder) error {
 	attributes, err := e.Encode()
 	if err != nil {
 		return err

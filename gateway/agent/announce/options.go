@@ -31,8 +31,8 @@ type Options struct {
 	Unicast bool
 	// Group identifies the gateways that share seats, such as namespace/pool.
 	Group string
-	// Interval counts while the claims name no intervals. Then the gateway sends adverts at least as often as by default, and believes
-	// Interval. So gateways with different settings don't hold a seat at the same time.
+	// Interval counts while the claims name no intervals. Then the gateway sends adverts at least as often as by default,
+	// and believes Interval. So gateways with different settings don't hold a seat at the same time.
 	Interval time.Duration
 	// Known are addresses that were put on the interface before a restart.
 	Known []netip.Addr
@@ -53,7 +53,8 @@ type Status struct {
 
 // Equal is true if both are the same.
 func (s *Status) Equal(other *Status) bool {
-	return slices.Equal(s.Holds, other.Holds) && slices.Equal(s.Faults, other.Faults) && ptr.Equal(s.Adverts, other.Adverts)
+	return slices.Equal(s.Holds, other.Holds) && slices.Equal(s.Faults, other.Faults) &&
+		ptr.Equal(s.Adverts, other.Adverts)
 }
 
 // Intervals returns the intervals for a seat. The default is the interval of the settings.
@@ -83,8 +84,8 @@ const (
 	lifetime     = 5 * time.Second
 )
 
-// helloTimes are how long after it took a seat a gateway announces the addresses. Once isn't enough: Linux ignores a second change of a
-// neighbour's entry within a second.
+// helloTimes are how long after it took a seat a gateway announces the addresses. Once isn't enough: Linux ignores a
+// second change of a neighbour's entry within a second.
 func helloTimes() []time.Duration {
 	return []time.Duration{0, 200 * time.Millisecond, 1200 * time.Millisecond, 3 * time.Second, 6 * time.Second}
 }

@@ -27,8 +27,8 @@ func (a *Announcer) refresh(now time.Time) {
 	a.sync()
 }
 
-// refreshWire keeps the socket open while the interface runs. It opens the socket again if the interface or its address changed, or after
-// several errors.
+// refreshWire keeps the socket open while the interface runs. It opens the socket again if the interface or its address
+// changed, or after several errors.
 func (a *Announcer) refreshWire(now time.Time) {
 	if a.device.Flags&net.FlagUp == 0 || a.device.Flags&net.FlagRunning == 0 {
 		a.tell(NoSocket, fmt.Errorf("interface %s has no link: no seat is held that another gateway can take", a.Interface))
@@ -78,7 +78,8 @@ func (a *Announcer) listen(w *wire) {
 	}
 }
 
-// closeWire stops all routers, and closes the socket. A gateway that can't hear others must hold no seat that others can take.
+// closeWire stops all routers, and closes the socket. A gateway that can't hear others must hold no seat that others
+// can take.
 func (a *Announcer) closeWire() {
 	if a.wire == nil {
 		return
@@ -90,8 +91,8 @@ func (a *Announcer) closeWire() {
 	a.wire = nil
 }
 
-// sourceAddress returns the address that adverts come from: the interface's IPv4 address, or else an IPv6 address. The IPv6 address is
-// link-local for multicast, and not link-local for unicast.
+// sourceAddress returns the address that adverts come from: the interface's IPv4 address, or else an IPv6 address. The
+// IPv6 address is link-local for multicast, and not link-local for unicast.
 func (a *Announcer) sourceAddress() (netip.Addr, error) {
 	all, err := a.link.list()
 	if err != nil {

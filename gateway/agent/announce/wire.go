@@ -77,12 +77,14 @@ func (w *wire) prepare4(conn net.PacketConn) error {
 		return err
 	}
 	w.four = raw
-	return errors.Join(raw.JoinGroup(w.device, w.group()), raw.SetMulticastInterface(w.device), raw.SetMulticastLoopback(false))
+	return errors.Join(raw.JoinGroup(w.device, w.group()), raw.SetMulticastInterface(w.device),
+		raw.SetMulticastLoopback(false))
 }
 
 func (w *wire) prepare6(conn net.PacketConn) error {
 	w.six = ipv6.NewPacketConn(conn)
-	return errors.Join(w.six.JoinGroup(w.device, w.group()), w.six.SetMulticastInterface(w.device), w.six.SetMulticastLoopback(false),
+	return errors.Join(w.six.JoinGroup(w.device, w.group()), w.six.SetMulticastInterface(w.device),
+		w.six.SetMulticastLoopback(false),
 		w.six.SetControlMessage(ipv6.FlagHopLimit|ipv6.FlagDst, true))
 }
 
@@ -105,11 +107,13 @@ func (w *wire) send(advert *vrrp.Advert, destinations []netip.Addr) (bool, error
 
 func (w *wire) sendTo(message []byte, to netip.Addr) error {
 	if w.four != nil {
-		header := &ipv4.Header{Version: ipv4.Version, Len: ipv4.HeaderLen, TOS: 0xc0, TotalLen: ipv4.HeaderLen + len(message), TTL: hops,
+		header := &ipv4.Header{Version: ipv4.Version, Len: ipv4.HeaderLen, TOS: 0xc0, TotalLen: ipv4.HeaderLen + len(message),
+			TTL:      hops,
 			Protocol: protocolVRRP, Src: w.source.AsSlice(), Dst: to.AsSlice()}
 		return w.four.WriteTo(header, message, nil)
 	}
-	_, err := w.six.WriteTo(message, &ipv6.ControlMessage{HopLimit: hops, Src: w.source.AsSlice(), IfIndex: w.device.Index},
+	_, err := w.six.WriteTo(message,
+		&ipv6.ControlMessage{HopLimit: hops, Src: w.source.AsSlice(), IfIndex: w.device.Index},
 		&net.IPAddr{IP: to.AsSlice()})
 	return err
 }

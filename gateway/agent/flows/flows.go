@@ -1,10 +1,11 @@
-// Package flows changes flows in the kernel's connection tracking: it ends UDP flows to backends that are gone, and resumes TCP flows that
-// return from another gateway.
+// Package flows changes flows in the kernel's connection tracking: it ends UDP flows to backends that are gone, and
+// resumes TCP flows that return from another gateway.
 //
 //	flows.go   Drop     resume.go  Resume
 //
-// A flow keeps its backend while packets come. A TCP client of a backend that is gone gets an error and connects again. A UDP client gets
-// no error, and goes on sending to the backend that is gone. So the agent deletes such UDP flows, and the next packet starts a new flow.
+// A flow keeps its backend while packets come. A TCP client of a backend that is gone gets an error and connects again.
+// A UDP client gets no error, and goes on sending to the backend that is gone. So the agent deletes such UDP flows, and
+// the next packet starts a new flow.
 package flows
 
 import (
@@ -49,8 +50,8 @@ type tuple struct {
 	raw                 []byte
 }
 
-// Drop deletes the flows to backends that are gone, and returns how many it deleted. The namespace is a file descriptor; 0 is the
-// process's own.
+// Drop deletes the flows to backends that are gone, and returns how many it deleted. The namespace is a file
+// descriptor; 0 is the process's own.
 func Drop(namespace int, gone []Gone) (int, error) {
 	if len(gone) == 0 {
 		return 0, nil
@@ -61,7 +62,8 @@ func Drop(namespace int, gone []Gone) (int, error) {
 	})
 }
 
-// target is what the gone backends of one address have in common: the backend's address, and its port minus the mux's number.
+// target is what the gone backends of one address have in common: the backend's address, and its port minus the mux's
+// number.
 type target struct {
 	address, backend netip.Addr
 	offset           uint16
@@ -70,8 +72,8 @@ type target struct {
 // span is a range of a mux's numbers.
 type span struct{ first, last uint16 }
 
-// targets has the numbers of each target, as spans that are sorted and don't overlap. The table may hold 100,000 flows, and 10,000 backends
-// may be gone: so a flow isn't compared with each backend.
+// targets has the numbers of each target, as spans that are sorted and don't overlap. The table may hold 100,000 flows,
+// and 10,000 backends may be gone: so a flow isn't compared with each backend.
 type targets map[target][]span
 
 func index(gone []Gone) targets {
@@ -100,7 +102,8 @@ func (t targets) has(original, reply tuple) bool {
 	if original.protocol != unix.IPPROTO_UDP {
 		return false
 	}
-	_, found := slices.BinarySearchFunc(t[target{original.destination, reply.source, reply.fromPort - original.port}], original.port,
+	_, found := slices.BinarySearchFunc(t[target{original.destination, reply.source, reply.fromPort - original.port}],
+		original.port,
 		func(s span, port uint16) int {
 			switch {
 			case s.last < port:
@@ -113,8 +116,9 @@ func (t targets) has(original, reply tuple) bool {
 	return found
 }
 
-// changeEach calls change for each flow. If change returns true, changeEach sends the message that change returned. The result is how many
-// flows were changed. It reads the flows one after another, because the table may be larger than the memory that an agent may use.
+// changeEach calls change for each flow. If change returns true, changeEach sends the message that change returned. The
+// result is how many flows were changed. It reads the flows one after another, because the table may be larger than the
+// memory that an agent may use.
 func changeEach(namespace int, change func(family byte, original, reply tuple) (netlink.Message, bool)) (int, error) {
 	changed := 0
 	var failed []error
@@ -126,7 +130,8 @@ func changeEach(namespace int, change func(family byte, original, reply tuple) (
 	return changed, errors.Join(failed...)
 }
 
-func changeFamily(namespace int, family byte, change func(family byte, original, reply tuple) (netlink.Message, bool)) (int, error) {
+func changeFamily(namespace int, family byte,
+	change func(family byte, original, reply tuple) (netlink.Message, bool)) (int, error) {
 	from, err := netlink.Dial(unix.NETLINK_NETFILTER, &netlink.Config{NetNS: namespace})
 	if err != nil {
 		return 0, fmt.Errorf("open a netlink socket: %w", err)
@@ -167,7 +172,8 @@ func message(kind uint16, flags netlink.HeaderFlags, family byte, original []byt
 	if original != nil {
 		data = append(data, attribute(tupleOriginal|nested, original)...)
 	}
-	return netlink.Message{Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_CTNETLINK<<8 | kind), Flags: netlink.Request | flags},
+	return netlink.Message{Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_CTNETLINK<<8 | kind),
+		Flags: netlink.Request | flags},
 		Data: data}
 }
 

@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Resume lets TCP connections to these addresses go on that come back to this gateway from another one. It returns how many flows it
-// changed.
+// Resume lets TCP connections to these addresses go on that come back to this gateway from another one. It returns how
+// many flows it changed.
 //
-// This kernel didn't see the packets that the other gateway carried. So the next packets are outside of the TCP windows that it knows, and
-// connection tracking would call them invalid: they would be dropped. Resume switches the check of windows off. The translation stays.
+// This kernel didn't see the packets that the other gateway carried. So the next packets are outside of the TCP windows
+// that it knows, and connection tracking would call them invalid: they would be dropped. Resume switches the check of
+// windows off. The translation stays.
 func Resume(namespace int, addresses []netip.Addr) (int, error) {
 	taken := make(map[netip.Addr]bool, len(addresses))
 	for _, a := range addresses {
@@ -32,9 +33,11 @@ const (
 	beLiberal                 = 8 // windows aren't checked
 )
 
-// withoutWindows returns the attribute that sets the flag beLiberal in both directions. Each value is a flag and its mask.
+// withoutWindows returns the attribute that sets the flag beLiberal in both directions. Each value is a flag and its
+// mask.
 func withoutWindows() []byte {
-	flags := append(attribute(flagsOriginal, []byte{beLiberal, beLiberal}), attribute(flagsReply, []byte{beLiberal, beLiberal})...)
+	flags := append(attribute(flagsOriginal, []byte{beLiberal, beLiberal}),
+		attribute(flagsReply, []byte{beLiberal, beLiberal})...)
 	return attribute(protocolInfo|nested, attribute(infoOfTCP|nested, flags))
 }
 

@@ -27,8 +27,8 @@ type State struct {
 	Pool    string
 	// Wanted is what the last decision wanted.
 	Wanted *want.Wanted
-	// Tables are the tables that the kernel took, if it refused some or all parts of the wanted ones. Empty Tables mean that the kernel's
-	// tables aren't known.
+	// Tables are the tables that the kernel took, if it refused some or all parts of the wanted ones. Empty Tables mean
+	// that the kernel's tables aren't known.
 	Tables *want.Tables `json:",omitempty"`
 }
 
@@ -58,7 +58,8 @@ func (d Directory) Load(gateway, pool string) (*State, error) {
 		err = fmt.Errorf("it is of gateway %q in pool %q, not of gateway %q in pool %q", s.Gateway, s.Pool, gateway, pool)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("file %s isn't used: %w: the agent starts without it, and replaces it once the API server answers", path, err)
+		return nil, fmt.Errorf("file %s isn't used: %w: the agent starts without it, and replaces it once the API server "+
+			"answers", path, err)
 	}
 	return s, nil
 }

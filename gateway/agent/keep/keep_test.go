@@ -19,17 +19,22 @@ func sample() *keep.State {
 	mux := types.NamespacedName{Namespace: "edge", Name: "web"}
 	wanted := &want.Wanted{
 		Tables: want.Tables{
-			Addresses: []want.Address{{Address: a("192.0.2.1"), Mux: mux, Source: a("10.0.0.1")}, {Address: a("2001:db8::1"), Mux: mux}},
+			Addresses: []want.Address{{Address: a("192.0.2.1"), Mux: mux, Source: a("10.0.0.1")},
+				{Address: a("2001:db8::1"), Mux: mux}},
 			Services: []want.Service{{Address: a("192.0.2.1"), Protocol: "TCP", First: 80, Last: 90, Mux: mux, Sticky: true,
-				Slots: []want.Backend{{Address: a("10.1.0.1"), Port: 8080}}, Sources: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}},
+				Slots:   []want.Backend{{Address: a("10.1.0.1"), Port: 8080}},
+				Sources: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}},
 		},
-		Seats: []want.Seat{{RouterID: 7, Priority: 254, Others: 1, Peers: []netip.Addr{a("10.0.0.2")}, Addresses: []netip.Addr{a("192.0.2.1")}}},
+		Seats: []want.Seat{{RouterID: 7, Priority: 254, Others: 1, Peers: []netip.Addr{a("10.0.0.2")},
+			Addresses: []netip.Addr{a("192.0.2.1")}}},
 	}
-	return &keep.State{Gateway: "a", Pool: "p", Wanted: wanted, Tables: &want.Tables{Addresses: wanted.Tables.Addresses[:1]}}
+	return &keep.State{Gateway: "a", Pool: "p", Wanted: wanted,
+		Tables: &want.Tables{Addresses: wanted.Tables.Addresses[:1]}}
 }
 
 func compare() cmp.Options {
-	return cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+	return cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+		cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 }
 
 func TestStateIsReadBackAsSaved(t *testing.T) {

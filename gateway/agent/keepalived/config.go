@@ -12,7 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/claims"
 )
 
-const header = "# Written by the svc-lb-mux gateway. It replaces this file as a whole: put settings of your own into keepalived.conf.\n"
+const header = "# Written by the svc-lb-mux gateway. It replaces this file as a whole: put settings of your own into " +
+	"keepalived.conf.\n"
 
 // config returns the file for these seats. With six, adverts go over IPv6.
 func config(o *Options, seats []want.Seat, six bool) string {
@@ -24,8 +25,8 @@ func config(o *Options, seats []want.Seat, six bool) string {
 	return text.String()
 }
 
-// instance returns the virtual router of a seat. The name never changes, so that keepalived keeps the router's state when it reads the file
-// again.
+// instance returns the virtual router of a seat. The name never changes, so that keepalived keeps the router's state
+// when it reads the file again.
 func instance(o *Options, s *want.Seat, six bool) string {
 	var text strings.Builder
 	intervals := announce.Intervals(s, o.Interval)
@@ -69,8 +70,9 @@ const (
 	mostMissed  = 100
 )
 
-// missedAdverts returns how many adverts of its own interval keepalived must miss before it takes the seat. keepalived learns the interval of
-// the seat's holder from the holder's adverts. But when it reads its file again, it forgets that interval until the next advert.
+// missedAdverts returns how many adverts of its own interval keepalived must miss before it takes the seat. keepalived
+// learns the interval of the seat's holder from the holder's adverts. But when it reads its file again, it forgets that
+// interval until the next advert.
 func missedAdverts(a claims.Adverts) int64 {
 	return min(mostMissed, int64((usualMissed*a.Believed+a.Interval-1)/a.Interval))
 }
@@ -80,8 +82,8 @@ func believes(a claims.Adverts) time.Duration {
 	return time.Duration(missedAdverts(a)) * a.Interval / usualMissed
 }
 
-// announceAgain is how often the holder of a seat announces its addresses. Neighbours that missed the first announcement learn the
-// addresses then.
+// announceAgain is how often the holder of a seat announces its addresses. Neighbours that missed the first
+// announcement learn the addresses then.
 const announceAgain = time.Minute
 
 func peersOf(s *want.Seat, six bool) []netip.Addr {
@@ -92,7 +94,8 @@ func onInterface(o *Options, address netip.Addr) string {
 	return netip.PrefixFrom(address, address.BitLen()).String() + " dev " + o.Interface
 }
 
-// addressesIn returns the addresses that our file gives to keepalived: those of muxes, and the one in each seat's adverts.
+// addressesIn returns the addresses that our file gives to keepalived: those of muxes, and the one in each seat's
+// adverts.
 func addressesIn(text string) map[netip.Addr]bool {
 	found := map[netip.Addr]bool{}
 	for line := range strings.Lines(text) {

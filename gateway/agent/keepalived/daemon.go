@@ -23,7 +23,8 @@ func isYoung(pidFile string) bool {
 // replace writes a file beside the present one, and renames it.
 func replace(path, text string) error {
 	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
-	if err := os.WriteFile(next, []byte(text), 0o644); err != nil { //nolint:gosec // keepalived's files are readable by all, and this one has no secret
+	if err := os.WriteFile(next, []byte(text),
+		0o644); err != nil { //nolint:gosec // keepalived's files are readable by all, and this one has no secret
 		return err
 	}
 	return os.Rename(next, path)
@@ -37,7 +38,8 @@ func (e *processError) Error() string { return e.text }
 // process returns keepalived's process ID.
 func process(pidFile string) (int, error) {
 	absent := func(why string) (int, error) {
-		return 0, &processError{fmt.Sprintf("keepalived doesn't run (%s): start it, for example with systemctl start keepalived", why)}
+		return 0, &processError{fmt.Sprintf("keepalived doesn't run (%s): start it, for example with systemctl start "+
+			"keepalived", why)}
 	}
 	text, err := os.ReadFile(pidFile)
 	if err != nil {
@@ -47,7 +49,8 @@ func process(pidFile string) (int, error) {
 	if err != nil || pid <= 1 {
 		return absent(fmt.Sprintf("%s says %q", pidFile, strings.TrimSpace(string(text))))
 	}
-	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err != nil || strings.TrimSpace(string(name)) != "keepalived" {
+	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err != nil ||
+		strings.TrimSpace(string(name)) != "keepalived" {
 		return absent(fmt.Sprintf("process %d of %s isn't keepalived", pid, pidFile))
 	}
 	return pid, nil
@@ -65,8 +68,8 @@ func signal(pidFile string) error {
 	return nil
 }
 
-// Remove removes our file. It makes keepalived read its files again, and so take the addresses off. It is no error if keepalived doesn't
-// run.
+// Remove removes our file. It makes keepalived read its files again, and so take the addresses off. It is no error if
+// keepalived doesn't run.
 func Remove(configFile, pidFile string) error {
 	switch err := os.Remove(configFile); {
 	case errors.Is(err, os.ErrNotExist):

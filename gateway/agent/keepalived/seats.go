@@ -102,8 +102,8 @@ func (k *Seats) Addresses() ([]announce.Assigned, error) {
 	return all, nil
 }
 
-// Set writes the file. It returns once the interface agrees with the file, or after some seconds. It fails if the machine's addresses can't
-// be listed.
+// Set writes the file. It returns once the interface agrees with the file, or after some seconds. It fails if the
+// machine's addresses can't be listed.
 func (k *Seats) Set(ctx context.Context, seats []want.Seat) error {
 	k.setting.Lock()
 	defer k.setting.Unlock()
@@ -131,14 +131,17 @@ func (k *Seats) Set(ctx context.Context, seats []want.Seat) error {
 // isSix is true if the interface has no IPv4 address of its own: adverts go over IPv6 then.
 func (k *Seats) isSix(assigned []announce.Assigned) bool {
 	index := announce.Index(k.Interface)
-	return !slices.ContainsFunc(assigned, func(a announce.Assigned) bool { return a.Interface == index && a.Address.Is4() && !a.Marked })
+	return !slices.ContainsFunc(assigned, func(a announce.Assigned) bool {
+		return a.Interface == index && a.Address.Is4() && !a.Marked
+	})
 }
 
 // Status returns which seats keepalived holds.
 func (k *Seats) Status() announce.Status {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return announce.Status{Holds: slices.Clone(k.status.Holds), Faults: slices.Clone(k.status.Faults), Adverts: k.status.Adverts}
+	return announce.Status{Holds: slices.Clone(k.status.Holds), Faults: slices.Clone(k.status.Faults),
+		Adverts: k.status.Adverts}
 }
 
 // Changed is readable after the status changed.
@@ -159,8 +162,8 @@ func (k *Seats) Run(ctx context.Context) error {
 	}
 }
 
-// look brings the file up to date, and returns true if the interface agrees with it. Our addresses in before that the file lacks must be
-// off.
+// look brings the file up to date, and returns true if the interface agrees with it. Our addresses in before that the
+// file lacks must be off.
 func (k *Seats) look(before []announce.Assigned) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -192,12 +195,13 @@ func (k *Seats) look(before []announce.Assigned) bool {
 	return len(missing) == 0
 }
 
-// compare returns the seats that keepalived holds with all addresses, and how the interface differs from the file. keepalived must hold a
-// seat without other gateways.
+// compare returns the seats that keepalived holds with all addresses, and how the interface differs from the file.
+// keepalived must hold a seat without other gateways.
 func (k *Seats) compare(has map[netip.Addr]bool) (holds []uint8, missing []string) {
 	for i := range k.seats {
 		s := &k.seats[i]
-		isHeld := has[announce.SeatAddress(k.Group, s.RouterID, false)] || has[announce.SeatAddress(k.Group, s.RouterID, true)]
+		isHeld := has[announce.SeatAddress(k.Group, s.RouterID, false)] ||
+			has[announce.SeatAddress(k.Group, s.RouterID, true)]
 		if !isHeld {
 			if s.Others == 0 {
 				missing = append(missing, fmt.Sprintf("the seat with router ID %d isn't taken", s.RouterID))
@@ -233,8 +237,9 @@ func (k *Seats) publish(holds []uint8, missing []string) {
 	case k.written != nil:
 		faults = append(faults, announce.Fault{Reason: NotWritten, Message: k.written.Error()})
 	case len(missing) > 0 && time.Since(k.isBehind) > patience:
-		faults = append(faults, announce.Fault{Reason: NotFollowing, Message: fmt.Sprintf("keepalived doesn't do what %s says (%s): is the file "+
-			"included in keepalived.conf? Its log says more", k.Config, strings.Join(missing[:min(len(missing), 3)], ", "))})
+		faults = append(faults, announce.Fault{Reason: NotFollowing, Message: fmt.Sprintf("keepalived doesn't do what %s "+
+			"says (%s): is the file included in keepalived.conf? Its log says more", k.Config,
+			strings.Join(missing[:min(len(missing), 3)], ", "))})
 	}
 	now := announce.Status{Holds: holds, Faults: faults, Adverts: k.adverts()}
 	if now.Equal(&k.status) {
@@ -260,7 +265,8 @@ func (k *Seats) noteIntervals() {
 	}
 }
 
-// adverts returns keepalived's intervals; nil if they aren't known. Until keepalived had time to read a change, those of before may be in use, too.
+// adverts returns keepalived's intervals; nil if they aren't known. Until keepalived had time to read a change, those
+// of before may be in use, too.
 func (k *Seats) adverts() *lease.Adverts {
 	if k.written != nil || k.again {
 		return nil

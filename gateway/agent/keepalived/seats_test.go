@@ -26,7 +26,8 @@ func listener(t *testing.T, folder string) (count func() int) {
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
 		t.Fatal(err)
 	}
-	command := exec.Command("env", "--default-signal=HUP", program) // under nohup the signal is ignored, and a shell couldn't hear it
+	// under nohup the signal is ignored, and a shell couldn't hear it
+	command := exec.Command("env", "--default-signal=HUP", program)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +52,8 @@ func listener(t *testing.T, folder string) (count func() int) {
 	return nil
 }
 
-// TestKeepalivedThatWasStartingIsToldAgain: until keepalived has set up its signal handlers, it misses the signal that its file has
-// changed.
+// TestKeepalivedThatWasStartingIsToldAgain: until keepalived has set up its signal handlers, it misses the signal that
+// its file has changed.
 func TestKeepalivedThatWasStartingIsToldAgain(t *testing.T) {
 	folder := t.TempDir()
 	count, pid := listener(t, folder), filepath.Join(folder, "pid")
@@ -83,7 +84,8 @@ func TestKeepalivedThatWasStartingIsToldAgain(t *testing.T) {
 // While the interface's addresses aren't known, the file must not move the adverts to IPv6.
 func TestFileStaysWhileAddressesCannotBeListed(t *testing.T) {
 	folder := t.TempDir()
-	k := New(Options{Interface: "lo", Group: "lb/p", Config: filepath.Join(folder, "svc-lb-mux.conf"), PID: filepath.Join(folder, "pid")})
+	k := New(Options{Interface: "lo", Group: "lb/p", Config: filepath.Join(folder, "svc-lb-mux.conf"),
+		PID: filepath.Join(folder, "pid")})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel() // Set doesn't wait for keepalived
 	k.list = func() ([]announce.Assigned, error) { return nil, errors.New("no buffer") }

@@ -14,8 +14,8 @@ import (
 const (
 	// failures is how many unanswered probes in a row make a backend fail.
 	failures = 3
-	// parallel is how many connections are opened at once, at most. A round over very many backends that don't answer takes longer than the
-	// interval.
+	// parallel is how many connections are opened at once, at most. A round over very many backends that don't answer
+	// takes longer than the interval.
 	parallel = 128
 	timeout  = time.Second
 )
@@ -28,8 +28,8 @@ type Prober struct {
 
 	mu       sync.Mutex
 	backends []netip.AddrPort
-	// missed counts the probes in a row that a backend left unanswered. It lacks a backend that answered the last probe, or that was never
-	// probed.
+	// missed counts the probes in a row that a backend left unanswered. It lacks a backend that answered the last probe,
+	// or that was never probed.
 	missed map[netip.AddrPort]int
 	rounds int
 }

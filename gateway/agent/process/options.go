@@ -87,34 +87,44 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text := func(to *string, name, usage string) { set.StringVar(to, name, *to, usage) }
 	text(&o.Name, "name", "`name` of this gateway, unique in the cluster (GATEWAY_NAME, else NODE_NAME)")
 	text(&o.Pool, "pool", "`name` of the pool that this gateway belongs to")
-	text(&o.Interface, "interface", "`name` of the network interface for muxes' addresses; if empty, the one of the default route")
+	text(&o.Interface, "interface", "`name` of the network interface for muxes' addresses; if empty, the one of the "+
+		"default route")
 	text(&o.StateDir, "state-dir", "`directory` for what a restart without an API server needs; it must survive a reboot")
-	text(&o.BackendNetworks, "backend-networks", "`networks` that backends may be in, separated by commas; every network if empty")
+	text(&o.BackendNetworks, "backend-networks", "`networks` that backends may be in, separated by commas; every "+
+		"network if empty")
 	text(&o.Sources, "source-addresses",
-		"`addresses` that backends see with the return path node, at most one of a family; if empty, that of the interface through which "+
-			"packets leave")
-	text(&o.Peers, "peer-addresses", "`addresses` where other gateways reach this one, separated by commas; if empty, the interface's")
+		"`addresses` that backends see with the return path node, at most one of a family; if empty, that of the interface "+
+			"through which packets leave")
+	text(&o.Peers, "peer-addresses", "`addresses` where other gateways reach this one, separated by commas; if empty, "+
+		"the interface's")
 	text(&o.Labels, "labels", "`labels` of this gateway's Lease, such as rack=a,size=large: pools select gateways by them")
-	text(&o.Node, "node", "`name` of the cluster's Node that this machine is; empty for a machine beside the cluster (NODE_NAME)")
+	text(&o.Node, "node", "`name` of the cluster's Node that this machine is; empty for a machine beside the cluster "+
+		"(NODE_NAME)")
 	text(&o.Zone, "zone", "`name` of the failure domain")
 	set.IntVar(&o.Capacity, "capacity", o.Capacity, "share of the load relative to other gateways, "+
 		"at most the pool's maxCapacity; with 0 this gateway takes no seat")
 	text(&o.ReturnPath, "return-path", "how replies find the gateway: node, routed or gateway")
-	text(&o.Announce, "announce", "how packets find the gateway: vrrp; keepalived, which must run on this machine; or none where routes of the "+
-		"network bring them")
-	text(&o.KeepalivedConfig, "keepalived-config", "`file` that the agent writes for keepalived: include it in keepalived.conf")
+	text(&o.Announce, "announce", "how packets find the gateway: vrrp; keepalived, which must run on this machine; or "+
+		"none where routes of the network bring them")
+	text(&o.KeepalivedConfig, "keepalived-config", "`file` that the agent writes for keepalived: include it in "+
+		"keepalived.conf")
 	text(&o.KeepalivedPID, "keepalived-pid", "`file` with keepalived's process ID")
-	set.BoolVar(&o.Unicast, "vrrp-unicast", o.Unicast, "send adverts to the other gateways' addresses instead of the multicast group")
-	set.DurationVar(&o.Interval, "advert-interval", o.Interval, "`time` between two adverts, as the pool's advertInterval says. It counts until the pool's claims name it")
+	set.BoolVar(&o.Unicast, "vrrp-unicast", o.Unicast, "send adverts to the other gateways' addresses instead of the "+
+		"multicast group")
+	set.DurationVar(&o.Interval, "advert-interval", o.Interval, "`time` between two adverts, as the pool's "+
+		"advertInterval says. It counts until the pool's claims name it")
 	set.DurationVar(&o.ProbeBackends, "probe-backends", o.ProbeBackends,
-		"`time` between two TCP connections to each backend that test whether it answers; none if 0. Equal on all gateways of a pool")
+		"`time` between two TCP connections to each backend that test whether it answers; none if 0. Equal on all gateways "+
+			"of a pool")
 	set.BoolVar(&o.Goodbye, "goodbye", o.Goodbye, "at the end, remove tables, addresses and state of this gateway")
 	text(&o.APIPrefix, "api-prefix", "`prefix` of annotations and classes (API_PREFIX)")
-	text(&o.Namespace, "namespace", "`namespace` of the release, which has the pools' claims and the gateways' Leases (NAMESPACE)")
+	text(&o.Namespace, "namespace", "`namespace` of the release, which has the pools' claims and the gateways' Leases "+
+		"(NAMESPACE)")
 	text(&o.MuxNamespaces, "mux-namespaces", "`namespaces` of muxes, separated by commas; all if empty")
 	text(&o.Kubeconfig, "kubeconfig",
 		"`file` with the connection to the API server (KUBECONFIG); if empty, the pod's service account is used")
-	text(&o.ProbeAddress, "probe-address", "`host:port` to serve /healthz, /readyz and /metrics on, over plain HTTP; none if empty")
+	text(&o.ProbeAddress, "probe-address", "`host:port` to serve /healthz, /readyz and /metrics on, over plain HTTP; "+
+		"none if empty")
 	text(&o.LogLevel, "log-level", "debug, info, warn or error; info unless SVC_LB_MUX_DEBUG is true")
 }
 
@@ -125,7 +135,8 @@ func (o *Options) Check() error {
 	_, sourcesErr := addresses("--source-addresses", o.Sources)
 	_, peersErr := addresses("--peer-addresses", o.Peers)
 	_, labelsErr := o.labels()
-	all := []error{flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), flags.Namespace("--namespace (NAMESPACE)", o.Namespace), levelErr,
+	all := []error{flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix),
+		flags.Namespace("--namespace (NAMESPACE)", o.Namespace), levelErr,
 		networksErr, sourcesErr, peersErr, labelsErr, o.checkNames(), o.checkChoices()}
 	if o.ProbeAddress != "" {
 		all = append(all, flags.Address("--probe-address", o.ProbeAddress, "8082"))
@@ -139,17 +150,19 @@ func (o *Options) Check() error {
 func (o *Options) checkNames() error {
 	var wrong []error
 	if len(kube.IsDNS1123Subdomain(o.Name)) > 0 {
-		wrong = append(wrong, fmt.Errorf("--name (GATEWAY_NAME, NODE_NAME) %q: write lower-case letters, digits and dashes, such as gateway-1", o.Name))
+		wrong = append(wrong, fmt.Errorf("--name (GATEWAY_NAME, NODE_NAME) %q: write lower-case letters, digits and "+
+			"dashes, such as gateway-1", o.Name))
 	}
 	if len(kube.IsDNS1123Label(o.Pool)) > 0 {
 		wrong = append(wrong, fmt.Errorf("--pool %q: write lower-case letters, digits and dashes, such as default", o.Pool))
 	}
 	if !filepath.IsAbs(o.StateDir) {
-		wrong = append(wrong, fmt.Errorf("--state-dir %q: write an absolute path, such as /var/lib/svc-lb-mux-gateway", o.StateDir))
+		wrong = append(wrong,
+			fmt.Errorf("--state-dir %q: write an absolute path, such as /var/lib/svc-lb-mux-gateway", o.StateDir))
 	}
 	if o.Kubeconfig == "" && !o.InPod {
-		wrong = append(wrong, errors.New("--kubeconfig (KUBECONFIG) is empty, and this process isn't in a pod of a cluster: name the file with the "+
-			"connection to the API server"))
+		wrong = append(wrong, errors.New("--kubeconfig (KUBECONFIG) is empty, and this process isn't in a pod of a "+
+			"cluster: name the file with the connection to the API server"))
 	}
 	return errors.Join(wrong...)
 }
@@ -161,9 +174,9 @@ func (o *Options) checkChoices() error {
 		wrong = append(wrong, fmt.Errorf("--return-path %q: write node, routed or gateway", o.ReturnPath))
 	}
 	if o.ReturnPath == string(want.ViaRouted) && o.BackendNetworks == "" {
-		wrong = append(wrong, errors.New("--return-path=routed needs --backend-networks: UDP packets from a backend's address and port count as "+
-			"replies, and a tenant could make an endpoint with the address of somebody else's client: name the networks of pods, in which no "+
-			"clients are, such as 10.244.0.0/16"))
+		wrong = append(wrong, errors.New("--return-path=routed needs --backend-networks: UDP packets from a backend's "+
+			"address and port count as replies, and a tenant could make an endpoint with the address of somebody else's "+
+			"client: name the networks of pods, in which no clients are, such as 10.244.0.0/16"))
 	}
 	if !slices.Contains([]announce.Mode{announce.VRRP, keepalived.Mode, announce.None}, announce.Mode(o.Announce)) {
 		wrong = append(wrong, fmt.Errorf("--announce %q: write vrrp, keepalived or none", o.Announce))
@@ -174,8 +187,9 @@ func (o *Options) checkChoices() error {
 		}
 	}
 	if !claims.IsInterval(o.Interval) {
-		wrong = append(wrong, fmt.Errorf("--advert-interval %s: write %s to %s, in steps of %s", o.Interval, claims.IntervalStep,
-			claims.LongestInterval, claims.IntervalStep))
+		wrong = append(wrong,
+			fmt.Errorf("--advert-interval %s: write %s to %s, in steps of %s", o.Interval, claims.IntervalStep,
+				claims.LongestInterval, claims.IntervalStep))
 	}
 	if o.ProbeBackends != 0 && (o.ProbeBackends < time.Second || o.ProbeBackends > time.Hour) {
 		wrong = append(wrong, fmt.Errorf("--probe-backends %s: write 1s to 1h, or 0 for no probes", o.ProbeBackends))

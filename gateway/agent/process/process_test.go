@@ -67,7 +67,8 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if query.Get("watch") != "" {
 		if query.Get("sendInitialEvents") != "" {
 			w.WriteHeader(http.StatusUnprocessableEntity)
-			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"no initial events here"}`)
+			fmt.Fprint(
+				w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"no initial events here"}`)
 			return
 		}
 		w.(http.Flusher).Flush()
@@ -85,21 +86,27 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.URL.Path == "/api/v1/namespaces/edge/services":
-		list("ServiceList", "v1", `{"metadata":{"namespace":"edge","name":"web","uid":"web"},"spec":{"loadBalancerClass":"gateway.`+validation.DefaultPrefix+`/p","ports":[{"name":"http","port":80,"protocol":"TCP"}]}}`)
+		list("ServiceList", "v1",
+			`{"metadata":{"namespace":"edge","name":"web","uid":"web"},"spec":{"loadBalancerClass":"gateway.`+
+				validation.DefaultPrefix+`/p","ports":[{"name":"http","port":80,"protocol":"TCP"}]}}`)
 	case r.URL.Path == "/apis/discovery.k8s.io/v1/namespaces/edge/endpointslices":
 		const prefix = validation.DefaultPrefix
-		list("EndpointSliceList", "discovery.k8s.io/v1", fmt.Sprintf(`{"metadata":{"namespace":"edge","name":"web-1","labels":{`+
-			`"kubernetes.io/service-name":"web"},"annotations":{"%s/managed":"true","%s/source-ranges":""},"ownerReferences":[{"apiVersion":"v1",`+
-			`"kind":"Service","name":"web","uid":"web"}]},"addressType":"IPv4","ports":[{"name":"http","port":8080,"protocol":"TCP"}],`+
-			`"endpoints":[{"addresses":["10.9.2.11"]}]}`, prefix, prefix))
+		list("EndpointSliceList", "discovery.k8s.io/v1",
+			fmt.Sprintf(`{"metadata":{"namespace":"edge","name":"web-1","labels":{`+
+				`"kubernetes.io/service-name":"web"},"annotations":{"%s/managed":"true","%s/source-ranges":""},"ownerReferences":[{"apiVersion":"v1",`+
+				`"kind":"Service","name":"web","uid":"web"}]},"addressType":"IPv4","ports":[{"name":"http","port":8080,"protocol":"TCP"}],`+
+				`"endpoints":[{"addresses":["10.9.2.11"]}]}`, prefix, prefix))
 	case r.URL.Path == "/api/v1/namespaces/lb/configmaps":
 		data, _ := json.Marshal(claimsText)
-		list("ConfigMapList", "v1", fmt.Sprintf(`{"metadata":{"namespace":"lb","name":"svc-lb-mux-pool-p","uid":"c","resourceVersion":"3"},"data":{"claims.json":%s}}`, data))
+		list("ConfigMapList", "v1",
+			fmt.Sprintf(
+				`{"metadata":{"namespace":"lb","name":"svc-lb-mux-pool-p","uid":"c","resourceVersion":"3"},"data":{"claims.json":%s}}`, data))
 	case strings.HasPrefix(r.URL.Path, "/apis/coordination.k8s.io/v1/namespaces/lb/leases"):
 		s.serveLease(w, r)
 	default:
 		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"may not %s %s"}`, r.Method, r.URL.Path)
+		fmt.Fprintf(
+			w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"may not %s %s"}`, r.Method, r.URL.Path)
 	}
 }
 
@@ -145,7 +152,8 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{client: nettest.New(t), gateway: nettest.New(t), backend: nettest.New(t), state: filepath.Join(t.TempDir(), "state"),
+	s := &site{client: nettest.New(t), gateway: nettest.New(t), backend: nettest.New(t),
+		state:      filepath.Join(t.TempDir(), "state"),
 		kubeconfig: filepath.Join(t.TempDir(), "config"), api: &stub{asked: map[string]string{}}}
 	s.gateway.Forward()
 	s.gateway.Connect("front", s.client, "eth0")
@@ -180,7 +188,8 @@ func (s *site) start(t *testing.T, flags ...string) func(syscall.Signal) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := append([]string{"--name=a", "--pool=p", "--interface=front", "--source-addresses=10.9.2.1", "--namespace=lb", "--mux-namespaces=edge",
+	all := append([]string{"--name=a", "--pool=p", "--interface=front", "--source-addresses=10.9.2.1", "--namespace=lb",
+		"--mux-namespaces=edge",
 		"--state-dir=" + s.state, "--kubeconfig=" + s.kubeconfig, "--probe-address=127.0.0.1:8082", "--zone=z"}, flags...)
 	command := exec.Command(self)
 	command.Env = append(os.Environ(), childFlags+"="+strings.Join(all, " "))
@@ -230,9 +239,12 @@ func TestMistakesInTheOptionsNameTheWayOut(t *testing.T) {
 		change func(*process.Options)
 		want   string
 	}{
-		"a way back without networks of backends": {func(o *process.Options) { o.ReturnPath = "routed" }, "--return-path=routed needs --backend-networks"},
-		"a bad network":             {func(o *process.Options) { o.BackendNetworks = "10.0.0.1/8" }, `"10.0.0.1/8" isn't a network`},
-		"with networks of backends": {func(o *process.Options) { o.ReturnPath, o.BackendNetworks = "routed", "10.0.0.0/8" }, ""},
+		"a way back without networks of backends": {func(o *process.Options) { o.ReturnPath = "routed" },
+			"--return-path=routed needs --backend-networks"},
+		"a bad network": {func(o *process.Options) { o.BackendNetworks = "10.0.0.1/8" },
+			`"10.0.0.1/8" isn't a network`},
+		"with networks of backends": {func(o *process.Options) { o.ReturnPath, o.BackendNetworks = "routed", "10.0.0.0/8" },
+			""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := process.DefaultOptions(func(string) string { return "" })
@@ -263,13 +275,15 @@ func TestProcessCarriesAMuxAndSaysGoodbye(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	mux, _ := g.Report.Find("web")
-	if g.Pool != "p" || g.Facts == nil || g.Facts.Zone != "z" || len(mux.Programmed) != 1 || len(g.Report.Holds) != 1 || !g.IsFresh(time.Now()) {
+	if g.Pool != "p" || g.Facts == nil || g.Facts.Zone != "z" || len(mux.Programmed) != 1 || len(g.Report.Holds) != 1 ||
+		!g.IsFresh(time.Now()) {
 		t.Fatalf("the Lease says %+v, report %+v", g, g.Report)
 	}
 	s.api.mu.Lock()
 	for path, selector := range map[string]string{"/api/v1/namespaces/edge/services": "spec.type=LoadBalancer",
-		"/apis/discovery.k8s.io/v1/namespaces/edge/endpointslices": "endpointslice.kubernetes.io/managed-by=" + validation.DefaultPrefix,
-		"/api/v1/namespaces/lb/configmaps":                         "metadata.name=svc-lb-mux-pool-p"} {
+		"/apis/discovery.k8s.io/v1/namespaces/edge/endpointslices": "endpointslice.kubernetes.io/managed-by=" +
+			validation.DefaultPrefix,
+		"/api/v1/namespaces/lb/configmaps": "metadata.name=svc-lb-mux-pool-p"} {
 		if s.api.asked[path] != selector {
 			t.Errorf("%s was asked for %q, want %q", path, s.api.asked[path], selector)
 		}
@@ -302,7 +316,10 @@ func (s *site) ask(port, path string) (status int, text string, err error) {
 			return err
 		}
 		defer conn.Close()
-		client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
+		client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn,
+			error) {
+			return conn, nil
+		}}}
 		answer, err := client.Get("http://gateway/" + path)
 		if err != nil {
 			return err
@@ -364,7 +381,8 @@ func TestLeaseNamesTheAddressThatTheMachineHasNow(t *testing.T) {
 		t.Helper()
 		var g lease.Gateway
 		for range 200 {
-			if g = s.api.registered(language.Keys()); g.Facts != nil && slices.Contains(g.Facts.Addresses, netip.MustParseAddr(address)) {
+			if g = s.api.registered(language.Keys()); g.Facts != nil &&
+				slices.Contains(g.Facts.Addresses, netip.MustParseAddr(address)) {
 				return
 			}
 			time.Sleep(50 * time.Millisecond)

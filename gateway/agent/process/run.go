@@ -53,8 +53,9 @@ type seats interface {
 	Addresses() ([]announce.Assigned, error)
 }
 
-// Run runs an agent until the context ends. It begins once no other agent works on this machine. At the end it hands over the seats that
-// other gateways can take. The tables stay in the kernel for the next version, unless Goodbye is set.
+// Run runs an agent until the context ends. It begins once no other agent works on this machine. At the end it hands
+// over the seats that other gateways can take. The tables stay in the kernel for the next version, unless Goodbye is
+// set.
 func Run(ctx context.Context, o Options, version string, to io.Writer) error {
 	debug.SetGCPercent(agent.GCPercent)
 	log := logs.New(o.level(), to)
@@ -89,8 +90,9 @@ func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 	if o.Interface == "" {
 		return nil, errors.New("--interface is empty, and there is no default route: name the interface for muxes' addresses")
 	}
-	machine := &agent.Machine{Proc: "/proc", Interface: o.Interface, ReturnPath: want.ReturnPath(o.ReturnPath), Addresses: assigned,
-		Blocked: func() ([]agent.BlockedChain, error) { return agent.BlockedChains(0) }}
+	machine := &agent.Machine{Proc: "/proc", Interface: o.Interface, ReturnPath: want.ReturnPath(o.ReturnPath),
+		Addresses: assigned,
+		Blocked:   func() ([]agent.BlockedChain, error) { return agent.BlockedChains(0) }}
 	if err := machine.CheckRights(); err != nil {
 		return nil, err
 	}
@@ -104,7 +106,8 @@ func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 	}
 	p := &parts{options: o, log: log, metrics: agent.NewMetrics()}
 	p.metrics.CountTraffic(func() ([]table.Count, error) { return table.Counts(0) })
-	watched := agent.Watched{Language: language, Namespace: o.Namespace, Pool: o.Pool, MuxNamespaces: flags.List(o.MuxNamespaces)}
+	watched := agent.Watched{Language: language, Namespace: o.Namespace, Pool: o.Pool,
+		MuxNamespaces: flags.List(o.MuxNamespaces)}
 	if p.source, err = agent.NewKubeSource(client, watched, log); err != nil {
 		return nil, err
 	}
@@ -116,7 +119,8 @@ func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 	if o.ProbeBackends > 0 {
 		p.prober = probe.New(o.ProbeBackends)
 	}
-	p.registrar = agent.NewRegistrar(client.CoordinationV1().Leases(o.Namespace), p.registration(version), language.Keys(), p.metrics, log)
+	p.registrar = agent.NewRegistrar(client.CoordinationV1().Leases(o.Namespace), p.registration(version), language.Keys(),
+		p.metrics, log)
 	if o.Peers == "" {
 		p.registrar.Addresses = p.reachable
 	}
@@ -128,10 +132,12 @@ func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 func newSeats(o *Options, before *keep.State, log *zap.SugaredLogger) seats {
 	group, taken := o.Namespace+"/"+o.Pool, agent.ResumeFlows(log)
 	if announce.Mode(o.Announce) == keepalived.Mode {
-		return keepalived.New(keepalived.Options{Config: o.KeepalivedConfig, PID: o.KeepalivedPID, Interface: o.Interface, Unicast: o.Unicast,
-			Group: group, Interval: o.Interval, Taken: taken, Log: log})
+		return keepalived.New(keepalived.Options{Config: o.KeepalivedConfig, PID: o.KeepalivedPID, Interface: o.Interface,
+			Unicast: o.Unicast,
+			Group:   group, Interval: o.Interval, Taken: taken, Log: log})
 	}
-	return announce.New(announce.Options{Interface: o.Interface, Mode: announce.Mode(o.Announce), Unicast: o.Unicast, Group: group,
+	return announce.New(announce.Options{Interface: o.Interface, Mode: announce.Mode(o.Announce), Unicast: o.Unicast,
+		Group:    group,
 		Interval: o.Interval, Known: carried(before), Taken: taken, Log: log})
 }
 
@@ -140,8 +146,10 @@ func (p *parts) config(keys validation.Keys, before *keep.State, machine *agent.
 	networks, _ := o.networks() // checked before
 	sources, _ := addresses("", o.Sources)
 	c := agent.Config{Name: o.Name, Pool: o.Pool, Keys: keys, Source: sources,
-		ReturnPath: want.ReturnPath(o.ReturnPath), BackendNetworks: networks, Node: o.Node, News: p.source, Tables: table.Open(0),
-		Seats: p.seats, State: keep.Directory(o.StateDir), Before: before, Addresses: p.seats.Addresses, Check: machine.Check,
+		ReturnPath: want.ReturnPath(o.ReturnPath), BackendNetworks: networks, Node: o.Node, News: p.source,
+		Tables: table.Open(0),
+		Seats:  p.seats, State: keep.Directory(o.StateDir), Before: before, Addresses: p.seats.Addresses,
+		Check:     machine.Check,
 		DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) },
 		Report:    p.registrar.Report, Metrics: p.metrics, Log: p.log}
 	if p.prober != nil {
@@ -158,7 +166,8 @@ func (p *parts) registration(version string) lease.Gateway {
 	peers, _ := addresses("", o.Peers)
 	host, _ := os.Hostname()
 	return lease.Gateway{Name: o.Name, Pool: o.Pool, Labels: labels, Holder: fmt.Sprintf("%s-%d", host, os.Getpid()),
-		Facts: &lease.Facts{Node: o.Node, Zone: o.Zone, Addresses: peers, Capacity: o.Capacity, BackendNetworks: networks, Version: version}}
+		Facts: &lease.Facts{Node: o.Node, Zone: o.Zone, Addresses: peers, Capacity: o.Capacity, BackendNetworks: networks,
+			Version: version}}
 }
 
 // reachable returns the addresses at which other gateways reach this one.
@@ -208,7 +217,8 @@ func Cleanup(o Options) error {
 	if announce.Mode(o.Announce) == keepalived.Mode {
 		failed = keepalived.Remove(o.KeepalivedConfig, o.KeepalivedPID)
 	}
-	return errors.Join(failed, announce.Remove(cmp.Or(o.Interface, defaultInterface("/proc")), carried(before)), table.Open(0).Remove(), directory.Remove())
+	return errors.Join(failed, announce.Remove(cmp.Or(o.Interface, defaultInterface("/proc")), carried(before)),
+		table.Open(0).Remove(), directory.Remove())
 }
 
 // carried returns the addresses that the agent wanted to carry, as its state says.

@@ -10,10 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// serve serves probes and metrics. The agent is healthy while its loop goes round, also without an API server, and ready once the kernel
-// holds the wanted tables.
+// serve serves probes and metrics. The agent is healthy while its loop goes round, also without an API server, and
+// ready once the kernel holds the wanted tables.
 func (p *parts) serve() (io.Closer, error) {
-	return serveProbes(p.options.ProbeAddress, p.agent.IsAlive, p.agent.IsReady, "the kernel doesn't hold yet what is wanted",
+	return serveProbes(p.options.ProbeAddress, p.agent.IsAlive, p.agent.IsReady, "the kernel doesn't hold yet what is "+
+		"wanted",
 		promhttp.HandlerFor(p.metrics.Registry, promhttp.HandlerOpts{}))
 }
 
@@ -30,7 +31,8 @@ func serveProbes(address string, isAlive, isReady func() bool, why string, metri
 	if err != nil {
 		return nil, fmt.Errorf("--probe-address: %w", err)
 	}
-	server := &http.Server{Handler: paths, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+	server := &http.Server{Handler: paths, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout:   30 * time.Second,
 		MaxHeaderBytes: 64 << 10}
 	go func() { _ = server.Serve(listener) }()
 	return server, nil

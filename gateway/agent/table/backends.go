@@ -58,7 +58,8 @@ func (c choice) rules(f family) []rule {
 	}
 	translate := &expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(f.number), RegAddrMin: firstRegister,
 		RegProtoMin: f.protocolRegister()} // where a backend's port is, behind its address
-	return []rule{f.rule(f.loadService(), f.loadSlot(f.behindKey(), uint32(c.slots), c.sticky), one(find(setSlots)), one(translate)), end}
+	return []rule{f.rule(f.loadService(), f.loadSlot(f.behindKey(), uint32(c.slots), c.sticky), one(find(setSlots)),
+		one(translate)), end}
 }
 
 const protocolOffset = 0x20 // NF_NAT_RANGE_PROTO_OFFSET

@@ -13,14 +13,14 @@ type memory struct{ tables want.Tables }
 // edit is how a list of services changed.
 type edit struct {
 	before, now []want.Service // those that differ
-	// at has the indexes of the services that differ, if the list is as long as it was. Otherwise at is nil, and the services that differ
-	// are neighbours, beginning at the index from.
+	// at has the indexes of the services that differ, if the list is as long as it was. Otherwise at is nil, and the
+	// services that differ are neighbours, beginning at the index from.
 	at   []int
 	from int
 }
 
-// changed returns how the services differ, and true if few services differ and nothing else does. Most changes are of the backends of a few
-// ports. Then the elements of thousands of other ports needn't be made and compared.
+// changed returns how the services differ, and true if few services differ and nothing else does. Most changes are of
+// the backends of a few ports. Then the elements of thousands of other ports needn't be made and compared.
 func (m *memory) changed(tables *want.Tables) (edit, bool) {
 	if m == nil || !slices.Equal(m.tables.Addresses, tables.Addresses) {
 		return edit{}, false
@@ -52,7 +52,8 @@ func changedServices(before, now []want.Service) edit {
 
 // equal is true for services with equal elements.
 func equal(a, b *want.Service) bool {
-	return a.First == b.First && a.Last == b.Last && a.Sticky == b.Sticky && a.Protocol == b.Protocol && a.Address == b.Address &&
+	return a.First == b.First && a.Last == b.Last && a.Sticky == b.Sticky && a.Protocol == b.Protocol &&
+		a.Address == b.Address &&
 		slices.Equal(a.Slots, b.Slots) && slices.Equal(a.Sources, b.Sources)
 }
 
@@ -117,8 +118,8 @@ func (k *Kernel) remember(t *transition, tables *want.Tables) {
 	k.last.edit(*t.edit)
 }
 
-// differServices returns what must change for services that changed. It changes the counts in the state before the kernel has taken the
-// change: after a refusal, the state is forgotten anyway.
+// differServices returns what must change for services that changed. It changes the counts in the state before the
+// kernel has taken the change: after a refusal, the state is forgotten anyway.
 func (f family) differServices(have *state, tables *want.Tables, e *edit) change {
 	c := change{remove: map[string][]place{}, add: map[string][]place{}, want: elements{}}
 	before, now := f.servicesOf(e.before), f.servicesOf(e.now)

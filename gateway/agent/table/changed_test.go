@@ -16,7 +16,8 @@ import (
 // drawTables draws few values, so that tables share addresses, ports and backends.
 func drawTables(t *rapid.T) *want.Tables {
 	var tables want.Tables
-	all := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("2001:db8::1")}
+	all := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"),
+		netip.MustParseAddr("2001:db8::1")}
 	for _, a := range all {
 		source := rapid.SampledFrom([]netip.Addr{a, {}, netip.MustParseAddr("10.0.0.1")}).Draw(t, "source")
 		if rapid.IntRange(0, 9).Draw(t, "gone") > 0 {
@@ -34,7 +35,8 @@ func drawTables(t *rapid.T) *want.Tables {
 }
 
 func drawService(t *rapid.T, address netip.Addr, first uint16) want.Service {
-	s := want.Service{Address: address, Protocol: corev1.ProtocolTCP, First: first, Last: first, Sticky: rapid.Bool().Draw(t, "sticky")}
+	s := want.Service{Address: address, Protocol: corev1.ProtocolTCP, First: first, Last: first,
+		Sticky: rapid.Bool().Draw(t, "sticky")}
 	if first == 83 {
 		s.Last = rapid.Uint16Range(83, 90).Draw(t, "last")
 	}
@@ -43,7 +45,8 @@ func drawService(t *rapid.T, address netip.Addr, first uint16) want.Service {
 		backend, network = "fd01::", "fd00::/8"
 	}
 	for _, host := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"1", "2", "3"}), 0, 3, rapid.ID).Draw(t, "slots") {
-		s.Slots = append(s.Slots, want.Backend{Address: netip.MustParseAddr(backend + host), Port: rapid.Uint16Range(8080, 8083).Draw(t, "port")})
+		s.Slots = append(s.Slots,
+			want.Backend{Address: netip.MustParseAddr(backend + host), Port: rapid.Uint16Range(8080, 8083).Draw(t, "port")})
 	}
 	if rapid.Bool().Draw(t, "filtered") {
 		s.Sources = []netip.Prefix{netip.MustParsePrefix(network)}
@@ -76,8 +79,8 @@ func nextTables(t *rapid.T, tables *want.Tables) *want.Tables {
 	return next
 }
 
-// After any history, the kernel holds what the last tables need, although only changed services were compared. No element is added
-// twice, and none is removed that isn't there: the kernel would refuse the transaction.
+// After any history, the kernel holds what the last tables need, although only changed services were compared. No
+// element is added twice, and none is removed that isn't there: the kernel would refuse the transaction.
 func TestComparingOnlyChangedServicesReachesTheSameElements(t *testing.T) {
 	compared := false // whether only changed services were compared, at least once
 	rapid.Check(t, func(t *rapid.T) {
@@ -95,7 +98,8 @@ func TestComparingOnlyChangedServicesReachesTheSameElements(t *testing.T) {
 				if diff := cmp.Diff(neededChains(f, tables), chains[i]); diff != "" {
 					t.Fatalf("chains (-needed +there):\n%s", diff)
 				}
-				if diff := cmp.Diff(nonEmpty(held[i]), nonEmpty(next.have[i].elements), cmp.AllowUnexported(place{}, content{})); diff != "" {
+				if diff := cmp.Diff(nonEmpty(held[i]), nonEmpty(next.have[i].elements),
+					cmp.AllowUnexported(place{}, content{})); diff != "" {
 					t.Fatalf("(-held +remembered):\n%s", diff)
 				}
 			}
@@ -136,7 +140,8 @@ func carryOut(t *rapid.T, held elements, c change) {
 	}
 }
 
-// carryOutChains adds and removes chains as the kernel does: it refuses to remove a chain that a rule of another one names.
+// carryOutChains adds and removes chains as the kernel does: it refuses to remove a chain that a rule of another one
+// names.
 func carryOutChains(t *rapid.T, chains map[string]bool, c change) {
 	for i := range c.chains {
 		chains[c.chains[i].name] = true

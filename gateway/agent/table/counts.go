@@ -27,8 +27,8 @@ type Service struct {
 	First, Last uint16
 }
 
-// Counts reads the counts of all services from the kernel. It may run beside a Kernel of the same network namespace. Without our tables
-// the list is empty.
+// Counts reads the counts of all services from the kernel. It may run beside a Kernel of the same network namespace.
+// Without our tables the list is empty.
 func Counts(namespace int) ([]Count, error) {
 	conn, err := Open(namespace).dial()
 	if err != nil {
@@ -99,7 +99,8 @@ func (f family) serviceOf(e *nftables.SetElement) (Service, bool) {
 		return Service{}, false
 	}
 	address, _ := netip.AddrFromSlice(e.Key[:end])
-	service := Service{Address: address, Protocol: protocolOf(e.Key[end]), First: binary.BigEndian.Uint16(e.Key[end+alignment:])}
+	service := Service{Address: address, Protocol: protocolOf(e.Key[end]),
+		First: binary.BigEndian.Uint16(e.Key[end+alignment:])}
 	service.Last = service.First
 	if len(e.KeyEnd) > 0 {
 		service.Last = binary.BigEndian.Uint16(e.KeyEnd[end+alignment:])

@@ -2,9 +2,10 @@
 //
 //	want.Tables ──Apply──▶ one transaction with the difference to what the kernel holds
 //
-// There is one table per address family. Ports are map elements, not rules: 10,000 rules take a hundred times as long to
-// load as 10,000 elements. Tenants choose how many elements there are, so each costs at most the logarithm of their number. For that, the
-// kernel sees the key of a range as one value. nft prints it as bytes: the address, the protocol and the port in hexadecimal.
+// There is one table per address family. Ports are map elements, not rules: 10,000 rules take a hundred times as long
+// to load as 10,000 elements. Tenants choose how many elements there are, so each costs at most the logarithm of their
+// number. For that, the kernel sees the key of a range as one value. nft prints it as bytes: the address, the protocol
+// and the port in hexadecimal.
 //
 //	prerouting, output (nat, before kube-proxy)
 //	      │ to a mux's address?
@@ -22,6 +23,6 @@
 //
 // Everything fails closed: a chain that finds no slot drops the packet.
 //
-// The values come from gateway/agent/want. The agent decides when to apply, and what to do about a refused transaction. The package ignores
-// foreign tables, and never writes them.
+// The values come from gateway/agent/want. The agent decides when to apply, and what to do about a refused transaction.
+// The package ignores foreign tables, and never writes them.
 package table

@@ -71,8 +71,8 @@ func (f family) servicesOf(all []want.Service) []want.Service {
 	return own
 }
 
-// returnsHere says for each mux's address whether backends answer to that address, as with the return path routed. Then the answers to
-// another gateway's requests may come to this machine.
+// returnsHere says for each mux's address whether backends answer to that address, as with the return path routed. Then
+// the answers to another gateway's requests may come to this machine.
 func returnsHere(tables *want.Tables) map[netip.Addr]bool {
 	here := map[netip.Addr]bool{}
 	for i := range tables.Addresses {
@@ -116,8 +116,9 @@ func (e elements) addNetworks(list string, networks []netip.Prefix) {
 	}
 }
 
-// listOf returns the name of a list of networks: 128 bits of a hash. Nobody can find another list with the same name, to let clients into
-// another channel. The name doesn't depend on what the kernel holds, so a restarted agent finds the lists that are there.
+// listOf returns the name of a list of networks: 128 bits of a hash. Nobody can find another list with the same name,
+// to let clients into another channel. The name doesn't depend on what the kernel holds, so a restarted agent finds the
+// lists that are there.
 func listOf(networks []netip.Prefix) string {
 	hash := sha256.New()
 	for _, network := range networks {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Generation returns the number of the namespace's last transaction. Each transaction of any process gets another number. An equal number
-// proves that no table changed. Asking for the number costs one small message.
+// Generation returns the number of the namespace's last transaction. Each transaction of any process gets another
+// number. An equal number proves that no table changed. Asking for the number costs one small message.
 func (k *Kernel) Generation() (uint32, error) {
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, &netlink.Config{NetNS: k.namespace})
 	if err != nil {

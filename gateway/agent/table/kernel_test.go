@@ -35,7 +35,8 @@ func TestNftCanListTheRuleset(t *testing.T) {
 	listed := w.gateway.Run("nft", "list", "ruleset")
 	for _, part := range []string{"table ip svc-lb-mux", "table ip6 svc-lb-mux",
 		"c0:00:02:0a:06:00:00:00:4e:20:00:00-c0:00:02:0a:06:00:00:00:75:2f:00:00", // 192.0.2.10, TCP, 20000 to 29999
-		"2001:db8::10 . tcp . 80 counter packets 0 bytes 0 : goto n3", "goto n3-sticky", "goto n3-from", "goto r3", "goto r3-from",
+		"2001:db8::10 . tcp . 80 counter packets 0 bytes 0 : goto n3", "goto n3-sticky", "goto n3-from", "goto r3",
+		"goto r3-from",
 		"192.0.2.11 : 10.9.2.1", "jhash ip6 saddr . th sport mod 3"} {
 		if !strings.Contains(listed, part) {
 			t.Errorf("no %q in\n%s", part, listed)
@@ -54,7 +55,8 @@ func TestARestartWritesOnlyTheDifference(t *testing.T) {
 	}
 	tables.Services[0].Slots[0].Port = 4000
 	// The slot is replaced, and the port from which replies now come is added.
-	if done, err := table.Open(w.gateway.FD).Apply(tables); err != nil || done.Rebuilt || done.Added != 2 || done.Removed != 1 {
+	if done, err := table.Open(w.gateway.FD).Apply(tables); err != nil || done.Rebuilt || done.Added != 2 ||
+		done.Removed != 1 {
 		t.Errorf("one backend changed: wrote %+v, %v", done, err)
 	}
 }
@@ -83,7 +85,8 @@ func TestWhatOthersRemoveIsRestored(t *testing.T) {
 
 // listed lists our tables without counters, because background traffic counts. The kernel lists tables by age.
 func (w *world) listed() string {
-	return w.gateway.Run("sh", "-c", "for f in ip ip6; do nft --stateless list table $f svc-lb-mux; done; nft list tables | sort")
+	return w.gateway.Run("sh", "-c", "for f in ip ip6; do nft --stateless list table $f svc-lb-mux; done; nft list "+
+		"tables | sort")
 }
 
 // An element that others removed is found by the next Apply that reads the kernel.
@@ -104,7 +107,8 @@ func TestARefusedTransactionChangesNothing(t *testing.T) {
 	before := w.listed()
 	bad := everything()
 	a := families()["IPv6"]
-	bad.Services = append(bad.Services, a.service(100, 100, 1), a.service(29999, 29999, 1), a.service(29000, 30000, 1)) // the last one overlaps
+	// the last one overlaps
+	bad.Services = append(bad.Services, a.service(100, 100, 1), a.service(29999, 29999, 1), a.service(29000, 30000, 1))
 	if done, err := w.kernel.Apply(bad); !errors.Is(err, table.ErrRefused) {
 		t.Fatalf("got %+v, %v", done, err)
 	}
@@ -152,7 +156,8 @@ func TestServicesThatGoAreClosed(t *testing.T) {
 	}
 }
 
-// If a removed address kept its element, our guard would go on dropping packets to it, even once the address is used elsewhere.
+// If a removed address kept its element, our guard would go on dropping packets to it, even once the address is used
+// elsewhere.
 func TestARemovedMuxAddressLeavesTheKernel(t *testing.T) {
 	w := newWorld(t)
 	w.apply(t, everything())
@@ -161,7 +166,9 @@ func TestARemovedMuxAddressLeavesTheKernel(t *testing.T) {
 		less.Addresses[i].Source = less.Addresses[i].Address
 	}
 	w.apply(t, less)
-	less.Addresses = slices.DeleteFunc(less.Addresses, func(a want.Address) bool { return a.Address == families()["IPv4"].other })
+	less.Addresses = slices.DeleteFunc(less.Addresses, func(a want.Address) bool {
+		return a.Address == families()["IPv4"].other
+	})
 	for _, restart := range []bool{false, true} {
 		kernel := w.kernel
 		if restart {

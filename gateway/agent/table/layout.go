@@ -19,8 +19,8 @@ type chain struct {
 	sets []set
 }
 
-// Translations run in the order of their priorities within the kernel's own step at -100 (prerouting and output) and 100
-// (postrouting). So ours come before kube-proxy's, and the guard after all of them.
+// Translations run in the order of their priorities within the kernel's own step at -100 (prerouting and output) and
+// 100 (postrouting). So ours come before kube-proxy's, and the guard after all of them.
 const (
 	beforeOthers = -110
 	sourceBefore = 90
@@ -40,7 +40,8 @@ func (f family) baseChains() []chain {
 	toDispatch := []rule{f.rule(f.destinedToUs(), continueAt(chainDispatch))}
 	toGuard := []rule{f.rule(continueAt(chainGuard))}
 	toTraffic := []rule{f.firstSentToUs(continueAt(chainTraffic))}
-	base := func(name string, kind nftables.ChainType, hook *nftables.ChainHook, priority nftables.ChainPriority, rules []rule) chain {
+	base := func(name string, kind nftables.ChainType, hook *nftables.ChainHook, priority nftables.ChainPriority,
+		rules []rule) chain {
 		return chain{name: name, kind: kind, hook: hook, priority: priority, rules: rules}
 	}
 	return []chain{

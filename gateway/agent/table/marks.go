@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readMarks returns the comments of our table's rules, by chain. It doesn't decode their expressions: the library fails at expressions
-// about connections.
+// readMarks returns the comments of our table's rules, by chain. It doesn't decode their expressions: the library fails
+// at expressions about connections.
 func (f family) readMarks(namespace int) (map[string][]string, error) {
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, &netlink.Config{NetNS: namespace})
 	if err != nil {

@@ -53,8 +53,8 @@ func (b *batch) addRules(f family, c *chain) {
 	}
 }
 
-// perMessage is how many elements a message has at most. The length of an attribute is a 16-bit number, and an IPv6 element
-// takes up to roomOfElement bytes.
+// perMessage is how many elements a message has at most. The length of an attribute is a 16-bit number, and an IPv6
+// element takes up to roomOfElement bytes.
 const (
 	perMessage    = 300
 	roomOfElement = 160
@@ -105,8 +105,8 @@ func (a *attributes) element(key string, what content, flags uint32) {
 	})
 }
 
-// successor returns the key that follows a key in the order of bytes. Each key of ours has one: its first byte is one of an address, or of a
-// list's name.
+// successor returns the key that follows a key in the order of bytes. Each key of ours has one: its first byte is one
+// of an address, or of a list's name.
 func successor(key string) string {
 	next := []byte(key)
 	for i := len(next) - 1; i >= 0; i-- {
@@ -130,8 +130,8 @@ func predecessor(key []byte) []byte {
 
 const gotoChain = 1<<32 - 4 // NFT_GOTO, which is -4
 
-// write adds the messages of a change: removals come before additions, so that an element can be replaced. Chains go last, when no element
-// leads to them.
+// write adds the messages of a change: removals come before additions, so that an element can be replaced. Chains go
+// last, when no element leads to them.
 func (b *batch) write(f family, c *change) {
 	sets := f.sets()
 	if c.rebuild {

@@ -15,8 +15,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
-// Many networks of pods are tunnels between machines. Requests take the tunnel, and so must their replies: a machine with a strict
-// rp_filter drops a reply that comes from outside of it.
+// Many networks of pods are tunnels between machines. Requests take the tunnel, and so must their replies: a machine
+// with a strict rp_filter drops a reply that comes from outside of it.
 func TestBackendsInATunnelAnswerAMachineWithAStrictFilter(t *testing.T) {
 	w := newWorld(t)
 	w.tunnel()
@@ -25,7 +25,8 @@ func TestBackendsInATunnelAnswerAMachineWithAStrictFilter(t *testing.T) {
 	for name, a := range families() {
 		t.Run(name, func(t *testing.T) {
 			s := a.service(80, 80, 8080)
-			s.Slots = []want.Backend{{Address: tunnelled(a.mux, "11"), Port: 8080}, {Address: tunnelled(a.mux, "12"), Port: 8080}}
+			s.Slots = []want.Backend{{Address: tunnelled(a.mux, "11"), Port: 8080},
+				{Address: tunnelled(a.mux, "12"), Port: 8080}}
 			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(unspecified(a.mux))}, Services: []want.Service{s}})
 			for range 10 {
 				_, client, err := w.client.Ask(a.mux, 80)
@@ -39,8 +40,10 @@ func TestBackendsInATunnelAnswerAMachineWithAStrictFilter(t *testing.T) {
 
 // tunnel makes a VXLAN between the gateway and the backends' machine.
 func (w *world) tunnel() {
-	w.gateway.Run("ip", "link", "add", "vx", "type", "vxlan", "id", "7", "dstport", "4789", "local", "10.9.2.1", "remote", "10.9.2.11", "dev", "back")
-	w.backends.Run("ip", "link", "add", "vx", "type", "vxlan", "id", "7", "dstport", "4789", "local", "10.9.2.11", "remote", "10.9.2.1", "dev", "eth0")
+	w.gateway.Run("ip", "link", "add", "vx", "type", "vxlan", "id", "7", "dstport", "4789", "local", "10.9.2.1", "remote",
+		"10.9.2.11", "dev", "back")
+	w.backends.Run("ip", "link", "add", "vx", "type", "vxlan", "id", "7", "dstport", "4789", "local", "10.9.2.11",
+		"remote", "10.9.2.1", "dev", "eth0")
 	w.gateway.Address("vx", "10.9.9.1/24", "fd09:9::1/64")
 	w.backends.Address("vx", "10.9.9.11/24", "10.9.9.12/24", "fd09:9::11/64", "fd09:9::12/64")
 	w.gateway.Run("ip", "link", "set", "vx", "up")
@@ -71,7 +74,8 @@ func TestNoFlowOfTwoThousandClientsWithOnePortCrossesIntoAnother(t *testing.T) {
 			w := newWorld(t)
 			w.manyClients()
 			w.backends.Echo(7777)
-			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.mux)}, Services: []want.Service{a.service(80, 80, 7777)}})
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.mux)},
+				Services: []want.Service{a.service(80, 80, 7777)}})
 			var open []net.Conn
 			for i := range clients {
 				conn, err := w.dialFrom(netip.AddrPortFrom(clientNumber(a.mux, i), port), netip.AddrPortFrom(a.mux, 80))
@@ -99,7 +103,8 @@ func TestNoFlowOfTwoThousandClientsWithOnePortCrossesIntoAnother(t *testing.T) {
 
 // manyClients gives the client's machine a network of addresses.
 func (w *world) manyClients() {
-	w.client.Run("sh", "-c", "echo 1 > /proc/sys/net/ipv6/ip_nonlocal_bind; ip route add local 10.20.0.0/16 dev lo; ip -6 route add local fd09:20::/64 dev lo")
+	w.client.Run("sh", "-c", "echo 1 > /proc/sys/net/ipv6/ip_nonlocal_bind; ip route add local 10.20.0.0/16 dev lo; ip "+
+		"-6 route add local fd09:20::/64 dev lo")
 	w.gateway.Run("ip", "route", "add", "10.20.0.0/16", "via", "10.9.1.2")
 	w.gateway.Run("ip", "-6", "route", "add", "fd09:20::/64", "via", "fd09:1::2")
 }
@@ -121,7 +126,8 @@ func (w *world) dialFrom(from, to netip.AddrPort) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// Few kernels speak SCTP themselves. A gateway only translates, so a hand-made first packet is enough, and no real client is needed.
+// Few kernels speak SCTP themselves. A gateway only translates, so a hand-made first packet is enough, and no real
+// client is needed.
 func TestFirstPacketOfSCTPReachesABackend(t *testing.T) {
 	w := newWorld(t)
 	for name, a := range families() {

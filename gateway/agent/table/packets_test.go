@@ -20,7 +20,8 @@ func TestConnectionsReachEveryBackendOnEveryReturnPath(t *testing.T) {
 	for name, a := range families() {
 		for path, source := range map[string]netip.Addr{"node": unspecified(a.mux), "one address": a.own, "routed": a.mux, "gateway": {}} {
 			t.Run(name+" "+path, func(t *testing.T) {
-				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(source)}, Services: []want.Service{a.service(80, 80, 8080)}})
+				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(source)},
+					Services: []want.Service{a.service(80, 80, 8080)}})
 				seen := source
 				switch {
 				case !source.IsValid():
@@ -56,7 +57,8 @@ func TestNothingElseAnswersOnAMuxAddress(t *testing.T) {
 		"tcp dport 30080 meta nfproto ipv6 dnat ip6 to [fd09:2::11]:8080; }; }")
 	for name, a := range families() {
 		t.Run(name, func(t *testing.T) {
-			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{a.service(80, 80, 8080)}})
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)},
+				Services: []want.Service{a.service(80, 80, 8080)}})
 			for _, port := range []int{22, 30080} {
 				if _, _, err := w.client.Ask(a.front, port); err != nil {
 					t.Errorf("port %d of the gateway's own address: %v", port, err)
@@ -75,7 +77,8 @@ func TestNothingElseAnswersOnAMuxAddress(t *testing.T) {
 	}
 }
 
-// The first packet of a flow meets the chain that translates. Later ones meet only the guard: a flow may be older than the mux's address.
+// The first packet of a flow meets the chain that translates. Later ones meet only the guard: a flow may be older than
+// the mux's address.
 func TestUDPOfTheMachineDoesNotAnswerOnAMuxAddress(t *testing.T) {
 	w := newWorld(t)
 	for name, a := range families() {
@@ -86,7 +89,8 @@ func TestUDPOfTheMachineDoesNotAnswerOnAMuxAddress(t *testing.T) {
 			if before() == "" {
 				t.Fatal("the machine doesn't answer on its address")
 			}
-			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{a.service(80, 80, 8080)}})
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)},
+				Services: []want.Service{a.service(80, 80, 8080)}})
 			if server := before(); server != "" {
 				t.Errorf("a flow of before is answered by %q", server)
 			}
@@ -218,7 +222,8 @@ func TestPacketsAndBytesAreCountedInBothDirections(t *testing.T) {
 			}
 			for _, count := range counts {
 				// 6 requests of one byte, and 6 answers with two addresses
-				if count.Connections != 2 || count.Packets != 12 || count.Bytes < 12*header+6+6*10 || count.Bytes > 12*header+6+6*100 {
+				if count.Connections != 2 || count.Packets != 12 || count.Bytes < 12*header+6+6*10 ||
+					count.Bytes > 12*header+6+6*100 {
 					t.Errorf("got %+v", count)
 				}
 			}
@@ -258,7 +263,8 @@ func TestTwoGatewaysChooseTheSameBackend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var chosen [2][]string
 			for i, w := range []*world{first, second} {
-				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.mux)}, Services: []want.Service{a.service(80, 80, 8080)}})
+				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.mux)},
+					Services: []want.Service{a.service(80, 80, 8080)}})
 				for source := range 20 {
 					server, _, err := w.client.AskFrom(5000+source, a.mux, 80)
 					if err != nil {

@@ -22,8 +22,8 @@ func newReader(f family, namespace int, conn *nftables.Conn) *reader {
 	return &reader{f, namespace, conn, &nftables.Table{Name: tableName, Family: nftables.TableFamily(f.number)}}
 }
 
-// read returns what the kernel holds for a family. If others changed the table, the state isn't intact, and has no elements: Apply then
-// replaces the table as a whole.
+// read returns what the kernel holds for a family. If others changed the table, the state isn't intact, and has no
+// elements: Apply then replaces the table as a whole.
 func (r *reader) read() (*state, error) {
 	have, err := r.skeleton()
 	if err != nil || !have.intact {
@@ -41,8 +41,8 @@ func (r *reader) read() (*state, error) {
 	return have, nil
 }
 
-// elements reads a set. Each range is one element, whose KeyEnd is its last key. Elements that aren't as we write them become ones that
-// nobody wants.
+// elements reads a set. Each range is one element, whose KeyEnd is its last key. Elements that aren't as we write them
+// become ones that nobody wants.
 func (r *reader) elements(set string) ([]nftables.SetElement, error) {
 	list, err := r.conn.GetSetElements(&nftables.Set{Table: r.table, Name: set})
 	if err != nil {

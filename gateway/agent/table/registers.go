@@ -5,8 +5,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A key is loaded into consecutive 32-bit registers from firstRegister on: address, protocol, port, then the slot. In a range, the slot is
-// before the port. The hash is computed from registers behind them. The client's address is loaded behind a list.
+// A key is loaded into consecutive 32-bit registers from firstRegister on: address, protocol, port, then the slot. In a
+// range, the slot is before the port. The hash is computed from registers behind them. The client's address is loaded
+// behind a list.
 const (
 	firstRegister = unix.NFT_REG32_00
 	verdict       = 0 // NFT_REG_VERDICT
@@ -48,7 +49,8 @@ func (f family) loadEnd(address, port uint32) []expr.Any {
 // backend again on another gateway.
 const seed = 0x73766d78
 
-// loadSlot loads the slot of a connection: a hash of the client's address and, unless the service is sticky, of its port.
+// loadSlot loads the slot of a connection: a hash of the client's address and, unless the service is sticky, of its
+// port.
 func (f family) loadSlot(register, slots uint32, sticky bool) []expr.Any {
 	client := f.behindKey() + 1
 	load := []expr.Any{f.loadAddress(client, f.sourceOffset)}
@@ -61,8 +63,8 @@ func (f family) loadSlot(register, slots uint32, sticky bool) []expr.Any {
 		Modulus: slots, Seed: seed, Type: expr.HashTypeJenkins})
 }
 
-// loadOriginal loads the address that the connection's client sent to, also of a translated packet. The library knows only older keys. nft
-// can't print them, and aborts.
+// loadOriginal loads the address that the connection's client sent to, also of a translated packet. The library knows
+// only older keys. nft can't print them, and aborts.
 func (f family) loadOriginal() []byte {
 	if f.number == unix.NFPROTO_IPV6 {
 		return loadFirst(unix.NFT_CT_DST_IP6, firstRegister)
@@ -93,8 +95,9 @@ func in(set string) expr.Any {
 
 // isInListOf continues if the client is in a network of the list that a map has for the loaded service.
 //
-// nft aborts when it prints a key whose first register has a map's value. So the value begins with a word that isn't used, and the key begins
-// behind it, where nft remembers the first bytes of the packet. The kernel never sees those: the map's value is written over them.
+// nft aborts when it prints a key whose first register has a map's value. So the value begins with a word that isn't
+// used, and the key begins behind it, where nft remembers the first bytes of the packet. The kernel never sees those:
+// the map's value is written over them.
 func (f family) isInListOf(lists string) []expr.Any {
 	const value, list, client = firstRegister + 6, firstRegister + 7, firstRegister + 11
 	return []expr.Any{

@@ -18,14 +18,14 @@ type sender struct {
 	protocol corev1.Protocol
 }
 
-// replies are the ports from which backends answer, with the number of slots that need each. Services share backends, and the kernel
-// takes no overlapping intervals: so the ports of a backend are merged.
+// replies are the ports from which backends answer, with the number of slots that need each. Services share backends,
+// and the kernel takes no overlapping intervals: so the ports of a backend are merged.
 type replies map[sender]map[span]int
 
 type span struct{ first, last uint16 }
 
-// count adds the slots of services to the counts, or subtracts them if by is -1. It skips services whose backends don't answer to the mux's
-// address: no reply of theirs reaches this machine untranslated.
+// count adds the slots of services to the counts, or subtracts them if by is -1. It skips services whose backends don't
+// answer to the mux's address: no reply of theirs reaches this machine untranslated.
 func (r replies) count(services []want.Service, returnsHere map[netip.Addr]bool, by int) {
 	for i := range services {
 		s := &services[i]
@@ -48,7 +48,8 @@ func (r replies) count(services []want.Service, returnsHere map[netip.Addr]bool,
 func (r replies) addTo(all elements, senders iter.Seq[sender]) {
 	for from := range senders {
 		for _, s := range merged(slices.Collect(maps.Keys(r[from]))) {
-			all.add(setReplies, place{key(from.address, from.protocol, s.first), key(from.address, from.protocol, s.last)}, content{})
+			all.add(setReplies, place{key(from.address, from.protocol, s.first), key(from.address, from.protocol, s.last)},
+				content{})
 		}
 	}
 }

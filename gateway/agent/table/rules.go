@@ -37,9 +37,10 @@ func (f family) destinedToUs() []expr.Any {
 	return []expr.Any{f.loadAddress(firstRegister, f.destination), in(setAddresses)}
 }
 
-// dispatch are the rules for a packet that begins a flow to a mux's address. A backend's answer may belong to a connection of another
-// gateway. It is dropped, since a RST would kill that connection. A SYN is never an answer, whoever sends it: otherwise a tenant with an
-// endpoint that has a client's address and port could shut that client out.
+// dispatch are the rules for a packet that begins a flow to a mux's address. A backend's answer may belong to a
+// connection of another gateway. It is dropped, since a RST would kill that connection. A SYN is never an answer,
+// whoever sends it: otherwise a tenant with an endpoint that has a client's address and port could shut that client
+// out.
 func (f family) dispatch() []rule {
 	return []rule{
 		f.rule(isReply(), accept()),
@@ -59,8 +60,8 @@ func (f family) requests() []rule {
 	}
 }
 
-// isReply continues for replies of tracked connections. They go to a mux's address only where this machine itself is the client:
-// it connects to its own address from that address.
+// isReply continues for replies of tracked connections. They go to a mux's address only where this machine itself is
+// the client: it connects to its own address from that address.
 func isReply() []expr.Any {
 	const reply = 1
 	return []expr.Any{
@@ -82,8 +83,9 @@ func isSYN() []expr.Any {
 	}
 }
 
-// guard are the rules behind the translation: a packet that still goes to a mux's address must not reach this machine's own services.
-// Neighbour discovery isn't tracked, so the chains that translate don't meet it, and the guard lets it through.
+// guard are the rules behind the translation: a packet that still goes to a mux's address must not reach this machine's
+// own services. Neighbour discovery isn't tracked, so the chains that translate don't meet it, and the guard lets it
+// through.
 func (f family) guard() []rule {
 	rules := []rule{f.rule(isReply(), accept()), f.rule(f.destinedToUs(), one(&expr.Counter{}), drop())}
 	if f.number != unix.NFPROTO_IPV6 {
@@ -103,8 +105,8 @@ func isNeighbourDiscovery() []expr.Any {
 	}
 }
 
-// translateSource gives requests the source address that backends must see. The port isn't specified, so the kernel keeps
-// the client's where it is free, and takes another one where two clients share it.
+// translateSource gives requests the source address that backends must see. The port isn't specified, so the kernel
+// keeps the client's where it is free, and takes another one where two clients share it.
 func (f family) translateSource() []rule {
 	translate := f.rule(one(find(setSourcesSeen)),
 		one(&expr.NAT{Type: expr.NATTypeSourceNAT, Family: uint32(f.number), RegAddrMin: firstRegister}))

@@ -13,8 +13,8 @@ var ErrRefused = errors.New("the kernel refused the transaction")
 
 // send sends the batch as one transaction, and waits until it is in force.
 //
-// Only the last message asks for an answer. The kernel answers after the transaction, in the order of the messages. It answers a failed
-// message even if that didn't ask. So the first answer is the first error, or success.
+// Only the last message asks for an answer. The kernel answers after the transaction, in the order of the messages. It
+// answers a failed message even if that didn't ask. So the first answer is the first error, or success.
 func (b *batch) send(namespace int) error {
 	if len(b.messages) == 0 {
 		return nil

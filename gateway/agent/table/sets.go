@@ -29,9 +29,9 @@ type set struct {
 	key  []nftables.SetDatatype
 	// value is empty for a set. A verdict map has nftables.TypeVerdict.
 	value []nftables.SetDatatype
-	// interval: an element is a range of keys, from one to another in the order of their bytes. To the kernel such a key is a single value:
-	// so it keeps the elements in a tree, where each costs the logarithm of their number. In a set whose keys have several fields that are
-	// ranges, each element costs as much as all that are there.
+	// interval: an element is a range of keys, from one to another in the order of their bytes. To the kernel such a key
+	// is a single value: so it keeps the elements in a tree, where each costs the logarithm of their number. In a set
+	// whose keys have several fields that are ranges, each element costs as much as all that are there.
 	interval bool
 	// counter: each element counts the packets that it is found for.
 	counter bool

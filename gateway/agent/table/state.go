@@ -60,8 +60,8 @@ func (f family) differ(have *state, tables *want.Tables) change {
 	return c
 }
 
-// differChains adds chains that are used and missing, and removes those that aren't used any more. A tenant chooses how many backends a port
-// has, and so which chains there are.
+// differChains adds chains that are used and missing, and removes those that aren't used any more. A tenant chooses how
+// many backends a port has, and so which chains there are.
 func (c *change) differChains(f family, have *state, now *uses, touched iter.Seq[choice]) {
 	choices := slices.Collect(touched)
 	for _, chain := range now.chains(f, slices.Values(choices)) {

@@ -17,8 +17,8 @@ type Kernel struct {
 	last *memory
 }
 
-// Open returns the tables of a network namespace, which a file descriptor refers to; 0 is the process's own. Nothing is read or
-// written yet.
+// Open returns the tables of a network namespace, which a file descriptor refers to; 0 is the process's own. Nothing is
+// read or written yet.
 func Open(namespace int) *Kernel { return &Kernel{namespace: namespace} }
 
 // Applied says what a transaction did.
@@ -28,8 +28,8 @@ type Applied struct {
 	Rebuilt bool
 }
 
-// Apply makes the kernel hold the tables, in one transaction with the difference. Without a difference, it writes nothing. After an
-// error the tables are as they were, and the next Apply reads them again.
+// Apply makes the kernel hold the tables, in one transaction with the difference. Without a difference, it writes
+// nothing. After an error the tables are as they were, and the next Apply reads them again.
 func (k *Kernel) Apply(tables *want.Tables) (Applied, error) {
 	if err := k.read(); err != nil {
 		return Applied{}, err
@@ -60,8 +60,8 @@ func (k *Kernel) Apply(tables *want.Tables) (Applied, error) {
 // Forget makes the next Apply read the kernel's tables instead of trusting memory, as after a restart.
 func (k *Kernel) Forget() { k.have, k.last = nil, nil }
 
-// Intact is false if others removed or changed a table, a chain, a rule or a set of ours. Then Intact calls Forget, so that the next Apply
-// makes the whole table again. It doesn't read elements.
+// Intact is false if others removed or changed a table, a chain, a rule or a set of ours. Then Intact calls Forget, so
+// that the next Apply makes the whole table again. It doesn't read elements.
 func (k *Kernel) Intact() (bool, error) {
 	conn, err := k.dial()
 	if err != nil {

@@ -49,8 +49,8 @@ func BenchmarkPortsFromNothing(b *testing.B) {
 func BenchmarkPortsFromNothingByNft(b *testing.B) {
 	n, backends := nettest.New(b), families()["IPv4"].backends
 	var text strings.Builder
-	text.WriteString("table ip plain\ndelete table ip plain\ntable ip plain { map slots { type ipv4_addr . inet_proto . inet_service . mark" +
-		" : ipv4_addr . inet_service; elements = {\n")
+	text.WriteString("table ip plain\ndelete table ip plain\ntable ip plain { map slots { type ipv4_addr . inet_proto . " +
+		"inet_service . mark : ipv4_addr . inet_service; elements = {\n")
 	for i := range ports {
 		for slot, backend := range backends {
 			fmt.Fprintf(&text, "192.0.2.10 . tcp . %d . %d : %s . 8080,\n", 10000+i, slot, backend)

@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/agent/want"
 )
 
-// A set whose keys have several fields that are ranges costs the square of its elements, and tenants choose how many there are: a transaction
-// of 30,000 took 20 s, in which no other process of the machine could change its tables.
+// A set whose keys have several fields that are ranges costs the square of its elements, and tenants choose how many
+// there are: a transaction of 30,000 took 20 s, in which no other process of the machine could change its tables.
 func TestNoSetCostsTheSquareOfItsElements(t *testing.T) {
 	w := newWorld(t)
 	w.apply(t, everything())
@@ -86,7 +86,8 @@ func TestNetworksEndWhereTheyEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base := clientNumber(a.mux, 15)
 			s := a.service(80, 80, 8080)
-			s.Sources = append(a.edges, netip.PrefixFrom(base, base.BitLen()), netip.PrefixFrom(clientNumber(a.mux, 16), base.BitLen()))
+			s.Sources = append(a.edges, netip.PrefixFrom(base, base.BitLen()),
+				netip.PrefixFrom(clientNumber(a.mux, 16), base.BitLen()))
 			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{s}})
 			for i, answers := range map[int]bool{14: false, 15: true, 16: true, 17: false} {
 				conn, err := w.dialFrom(netip.AddrPortFrom(clientNumber(a.mux, i), 0), netip.AddrPortFrom(a.mux, 80))
@@ -101,8 +102,8 @@ func TestNetworksEndWhereTheyEnd(t *testing.T) {
 	}
 }
 
-// With the return path routed, packets from a backend's address and port count as replies. A tenant can make an endpoint with the address and
-// port of somebody else's client.
+// With the return path routed, packets from a backend's address and port count as replies. A tenant can make an
+// endpoint with the address and port of somebody else's client.
 func TestAnEndpointWithAClientsAddressDoesNotShutTheClientOut(t *testing.T) {
 	const connections = 20
 	w := newWorld(t)
@@ -114,7 +115,8 @@ func TestAnEndpointWithAClientsAddressDoesNotShutTheClientOut(t *testing.T) {
 			for i := range uint16(connections) {
 				forged.Slots = append(forged.Slots, want.Backend{Address: a.client, Port: 40000 + i})
 			}
-			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.mux)}, Services: []want.Service{a.service(80, 80, 8080), forged}})
+			w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(a.mux)},
+				Services: []want.Service{a.service(80, 80, 8080), forged}})
 			answered := 0
 			for i := range uint16(connections) {
 				conn, err := w.dialFrom(netip.AddrPortFrom(a.client, 40000+i), netip.AddrPortFrom(a.mux, 80))
@@ -139,8 +141,9 @@ func TestChainsThatNoServiceNeedsGo(t *testing.T) {
 	}
 	filtered := a.service(81, 81, 8080)
 	filtered.Sources = []netip.Prefix{a.nearby}
-	tables := &want.Tables{Addresses: []want.Address{a.carried(a.own)}, Services: []want.Service{a.service(80, 80, 8080), filtered,
-		a.service(82, 82, 8080), a.service(83, 83, 8080)}}
+	tables := &want.Tables{Addresses: []want.Address{a.carried(a.own)},
+		Services: []want.Service{a.service(80, 80, 8080), filtered,
+			a.service(82, 82, 8080), a.service(83, 83, 8080)}}
 	step := func(expected string) {
 		t.Helper()
 		w.apply(t, tables)

@@ -44,7 +44,8 @@ func add[K comparable](counts map[K]int, key K, by int) {
 	}
 }
 
-// addTo adds the elements that services share: only those that are still used, and only for what the services of touched use.
+// addTo adds the elements that services share: only those that are still used, and only for what the services of
+// touched use.
 func (u *uses) addTo(all elements, touched *uses, services ...[]want.Service) {
 	u.replies.addTo(all, maps.Keys(touched.replies))
 	added := map[string]bool{}

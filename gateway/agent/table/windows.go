@@ -8,10 +8,10 @@ type window struct {
 	lowest, highest uint16
 }
 
-// windowsOf returns the windows that send number first+k to port target+k. Where ports are above the numbers, one window is
-// enough: number mod size is the number itself. Where they are below, the size must be at most the window's first number and
-// above half of its last. So a window ends before twice its first number, and a range from n to m needs log2(m/n) windows.
-// A port above 65535 doesn't exist: numbers that would need one are left out.
+// windowsOf returns the windows that send number first+k to port target+k. Where ports are above the numbers, one
+// window is enough: number mod size is the number itself. Where they are below, the size must be at most the window's
+// first number and above half of its last. So a window ends before twice its first number, and a range from n to m
+// needs log2(m/n) windows. A port above 65535 doesn't exist: numbers that would need one are left out.
 func windowsOf(first, last, target uint16) []window {
 	const highest = 1<<16 - 1
 	if target >= first {

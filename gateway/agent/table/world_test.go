@@ -48,9 +48,11 @@ func newWorld(t testing.TB) *world {
 	w.gateway.Connect("front", w.client, "eth0")
 	w.gateway.Connect("back", w.backends, "eth0")
 	w.client.Address("eth0", "10.9.1.2/24", "fd09:1::2/64")
-	w.gateway.Address("front", "10.9.1.1/24", "fd09:1::1/64", "192.0.2.10/32", "192.0.2.11/32", "2001:db8::10/128", "2001:db8::11/128")
+	w.gateway.Address("front", "10.9.1.1/24", "fd09:1::1/64", "192.0.2.10/32", "192.0.2.11/32", "2001:db8::10/128",
+		"2001:db8::11/128")
 	w.gateway.Address("back", "10.9.2.1/24", "fd09:2::1/64")
-	w.backends.Address("eth0", "10.9.2.11/24", "10.9.2.12/24", "10.9.2.13/24", "fd09:2::11/64", "fd09:2::12/64", "fd09:2::13/64")
+	w.backends.Address("eth0", "10.9.2.11/24", "10.9.2.12/24", "10.9.2.13/24", "fd09:2::11/64", "fd09:2::12/64",
+		"fd09:2::13/64")
 	for _, n := range []*nettest.Namespace{w.client, w.backends} {
 		via := map[*nettest.Namespace]string{w.client: "1", w.backends: "2"}[n]
 		n.Run("ip", "route", "add", "default", "via", "10.9."+via+".1")

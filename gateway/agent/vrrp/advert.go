@@ -34,10 +34,12 @@ func (a *Advert) Append(to []byte, source, destination netip.Addr) ([]byte, erro
 	case interval < 1 || interval > longest || a.Interval%centisecond != 0:
 		return nil, fmt.Errorf("advert interval %s isn't 10 ms to 40.95 s in steps of 10 ms", a.Interval)
 	case a.RouterID == 0 || len(a.Addresses) < 1 || len(a.Addresses) > 255:
-		return nil, fmt.Errorf("advert of router ID %d with %d addresses: an advert has a router ID from 1 to 255, and 1 to 255 addresses",
+		return nil, fmt.Errorf("advert of router ID %d with %d addresses: an advert has a router ID from 1 to 255, and 1 "+
+			"to 255 addresses",
 			a.RouterID, len(a.Addresses))
 	}
-	message := []byte{versionAndType, a.RouterID, a.Priority, byte(len(a.Addresses)), byte(interval >> 8), byte(interval), 0, 0}
+	message := []byte{versionAndType, a.RouterID, a.Priority, byte(len(a.Addresses)), byte(interval >> 8), byte(interval),
+		0, 0}
 	for _, address := range a.Addresses {
 		if address.BitLen() != source.BitLen() || address.BitLen() != destination.BitLen() {
 			return nil, fmt.Errorf("advert from %s to %s with %s: all must be of one family", source, destination, address)
@@ -55,7 +57,8 @@ func Parse(message []byte, source, destination netip.Addr) (Advert, error) {
 	}
 	size := source.BitLen() / 8
 	count := int(message[3])
-	if count == 0 || size == 0 || len(message) != header+count*size || destination.BitLen() != source.BitLen() || message[1] == 0 {
+	if count == 0 || size == 0 || len(message) != header+count*size || destination.BitLen() != source.BitLen() ||
+		message[1] == 0 {
 		return Advert{}, fmt.Errorf("advert of %d bytes with %d addresses, router ID %d", len(message), count, message[1])
 	}
 	// RFC 5798 could be read in two ways: with IPv4, some routers leave the pseudo header out.

@@ -32,10 +32,12 @@ type Router struct {
 	Priority uint8
 	// Interval is how often this router sends adverts while it is active. Adopt changes it.
 	Interval time.Duration
-	// Believed is the longest interval that this router believes: a longer one in an advert counts as this one, and a shorter one than Interval
-	// as Interval. Otherwise one forged advert would make all routers wait for two minutes, or take a seat that has a holder.
+	// Believed is the longest interval that this router believes: a longer one in an advert counts as this one, and a
+	// shorter one than Interval as Interval. Otherwise one forged advert would make all routers wait for two minutes, or
+	// take a seat that has a holder.
 	Believed time.Duration
-	// Source is the address that this router sends adverts from. Of two routers with one priority, the higher address wins.
+	// Source is the address that this router sends adverts from. Of two routers with one priority, the higher address
+	// wins.
 	Source netip.Addr
 
 	State State
@@ -45,8 +47,8 @@ type Router struct {
 	activeInterval time.Duration
 }
 
-// Adopt changes the intervals. An active router with a shorter interval sends its next advert soon. A backup waits as long as before for the
-// next advert: the active router may have announced its former interval.
+// Adopt changes the intervals. An active router with a shorter interval sends its next advert soon. A backup waits as
+// long as before for the next advert: the active router may have announced its former interval.
 func (r Router) Adopt(now time.Time, interval, believed time.Duration) Router {
 	if r.State == Active && interval < r.Interval {
 		r.Deadline = now
@@ -55,7 +57,8 @@ func (r Router) Adopt(now time.Time, interval, believed time.Duration) Router {
 	return r
 }
 
-// Start starts a stopped router as a backup. The holder of the seat may send adverts at the longest interval that is believed.
+// Start starts a stopped router as a backup. The holder of the seat may send adverts at the longest interval that is
+// believed.
 func (r Router) Start(now time.Time) Router {
 	if r.State == Stopped {
 		r.State, r.activeInterval = Backup, max(r.Interval, r.Believed)
@@ -64,7 +67,8 @@ func (r Router) Start(now time.Time) Router {
 	return r
 }
 
-// Stop stops the router. An active one hands over: a backup takes the seat after its skew, not after three missed adverts.
+// Stop stops the router. An active one hands over: a backup takes the seat after its skew, not after three missed
+// adverts.
 func (r Router) Stop() (Router, []Action) {
 	was := r.State
 	r.State, r.Deadline = Stopped, time.Time{}
@@ -110,8 +114,8 @@ func (r Router) Receive(now time.Time, a *Advert, source netip.Addr) (Router, []
 	return r, nil
 }
 
-// believe returns the interval that counts for an advert's interval. Between two adverts of the holder, no router takes its seat because of a
-// shorter one.
+// believe returns the interval that counts for an advert's interval. Between two adverts of the holder, no router takes
+// its seat because of a shorter one.
 func (r *Router) believe(interval time.Duration) time.Duration {
 	return max(r.Interval, min(interval, r.Believed))
 }

@@ -124,8 +124,9 @@ func (s *segment) active() []int {
 func drawSegment(t *rapid.T) *segment {
 	s := &segment{now: time.Unix(0, 0)}
 	for i := range rapid.IntRange(2, 4).Draw(t, "routers") {
-		r := vrrp.Router{Priority: rapid.Uint8Range(1, 254).Draw(t, "priority"), Interval: 100 * time.Millisecond, Believed: 100 * time.Millisecond,
-			Source: addr("10.0.0.1")}
+		r := vrrp.Router{Priority: rapid.Uint8Range(1, 254).Draw(t, "priority"), Interval: 100 * time.Millisecond,
+			Believed: 100 * time.Millisecond,
+			Source:   addr("10.0.0.1")}
 		for range i {
 			r.Source = r.Source.Next()
 		}
@@ -137,7 +138,8 @@ func drawSegment(t *rapid.T) *segment {
 // preferred is true if one of the routers with the highest priority is active, and no other one.
 func (s *segment) preferred() bool {
 	active := s.active()
-	return len(active) == 1 && !slices.ContainsFunc(s.routers, func(r vrrp.Router) bool { return r.Priority > s.routers[active[0]].Priority })
+	return len(active) == 1 &&
+		!slices.ContainsFunc(s.routers, func(r vrrp.Router) bool { return r.Priority > s.routers[active[0]].Priority })
 }
 
 func TestOneRouterIsActiveAfterAPartitionHeals(t *testing.T) {
@@ -208,13 +210,15 @@ func TestOneRouterIsActiveAfterLossesAndPartitions(t *testing.T) {
 	})
 }
 
-// A forged advert names any interval from 10 ms to 40.95 s. What a router believes is between its own interval and the longest one of its pool.
+// A forged advert names any interval from 10 ms to 40.95 s. What a router believes is between its own interval and the
+// longest one of its pool.
 func TestIntervalsOfAdvertsAreBelievedWithinThePools(t *testing.T) {
 	now := time.Unix(0, 0)
 	for interval, waits := range map[time.Duration]time.Duration{10 * time.Millisecond: 300 * time.Millisecond, 100 * time.Millisecond: 300 * time.Millisecond,
 		time.Second: 3 * time.Second, 40950 * time.Millisecond: 3 * time.Second} {
 		for _, state := range []vrrp.State{vrrp.Backup, vrrp.Active} {
-			r := vrrp.Router{Priority: 254, Interval: 100 * time.Millisecond, Believed: time.Second, Source: addr("10.0.0.1")}.Start(now)
+			r := vrrp.Router{Priority: 254, Interval: 100 * time.Millisecond, Believed: time.Second,
+				Source: addr("10.0.0.1")}.Start(now)
 			r.State = state
 			r, _ = r.Receive(now, &vrrp.Advert{RouterID: 7, Priority: 255, Interval: interval}, addr("10.0.0.2"))
 			skew := waits / 3 * 2 / 256
@@ -245,7 +249,8 @@ func TestBackupWaitsForTheNextAdvertAsLongAsBefore(t *testing.T) {
 	}
 	active := vrrp.Router{Priority: 254, Interval: time.Second, Believed: time.Second}.Start(now)
 	active, _ = active.Tick(active.Deadline)
-	if active = active.Adopt(active.Deadline.Add(-time.Second), 100*time.Millisecond, time.Second); active.Deadline.After(now.Add(4 * time.Second)) {
+	if active = active.Adopt(active.Deadline.Add(-time.Second), 100*time.Millisecond,
+		time.Second); active.Deadline.After(now.Add(4 * time.Second)) {
 		t.Errorf("the holder sends its next advert only at %s", active.Deadline)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/claims"
 )
 
-// findAddresses finds the addresses that this gateway carries: those of held claims, and those that a mux's status still shows.
+// findAddresses finds the addresses that this gateway carries: those of held claims, and those that a mux's status
+// still shows.
 func (d *deciding) findAddresses() {
 	claimed := map[netip.Addr]types.NamespacedName{}
 	for i := range d.Claims.Muxes {
@@ -41,16 +42,18 @@ func (d *deciding) findAddresses() {
 			d.taken[b.Address] = true
 			d.carry(b.Address, b.Mux, d.Before.seatOf(b.Address))
 		case isClaimed && holder != b.Mux && d.shows(b.Mux, b.Address):
-			d.refuse(b.Mux, "", AddressLost, fmt.Sprintf("address %s now belongs to mux %s: ask for another one, or for none", b.Address, holder))
+			d.refuse(b.Mux, "", AddressLost,
+				fmt.Sprintf("address %s now belongs to mux %s: ask for another one, or for none", b.Address, holder))
 		}
 	}
 }
 
-// carry adds an address that this gateway carries. An address of the machine itself isn't carried: the tables would cut the machine off.
+// carry adds an address that this gateway carries. An address of the machine itself isn't carried: the tables would cut
+// the machine off.
 func (d *deciding) carry(address netip.Addr, mux types.NamespacedName, seat uint8) {
 	if slices.Contains(d.Settings.Own, address) {
-		d.refuse(mux, "", MachineAddress, fmt.Sprintf("address %s isn't carried: an interface of gateway %s has it: take it off the interface, or out "+
-			"of the pool", address, d.Settings.Gateway))
+		d.refuse(mux, "", MachineAddress, fmt.Sprintf("address %s isn't carried: an interface of gateway %s has it: take "+
+			"it off the interface, or out of the pool", address, d.Settings.Gateway))
 		return
 	}
 	d.carried = append(d.carried, carried{address, mux, seat, d.muxes[mux]})
@@ -86,7 +89,8 @@ func (d *deciding) seats() []Seat {
 		if position < 0 {
 			continue
 		}
-		seat := Seat{RouterID: claim.RouterID, Priority: uint8(max(1, highestPriority-position)), Others: len(claim.Order) - 1}
+		seat := Seat{RouterID: claim.RouterID, Priority: uint8(max(1, highestPriority-position)),
+			Others: len(claim.Order) - 1}
 		for _, name := range claim.Order {
 			if name != d.Settings.Gateway {
 				seat.Peers = append(seat.Peers, peers[name]...)

@@ -59,8 +59,8 @@ func keyOf(port discoveryv1.EndpointPort, family discoveryv1.AddressType) (slice
 	return key, port.Port != nil && *port.Port > 0 && *port.Port < 1<<16
 }
 
-// of returns the slices of a mux's port. The mux must own them: an owner must be in the slice's namespace, so a user without rights there
-// can't forge such a slice.
+// of returns the slices of a mux's port. The mux must own them: an owner must be in the slice's namespace, so a user
+// without rights there can't forge such a slice.
 func (i sliceIndex) of(mux *corev1.Service, key slicePort) []source {
 	all := i[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}][key]
 	forged := func(s source) bool { return !slices.Contains(s.owners(), mux.UID) }
@@ -128,8 +128,8 @@ func (d *deciding) contentOf(slice *Slice) *content {
 	return c
 }
 
-// slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or else draining ones.
-// With the traffic policy Local, those on this gateway's node are preferred, and gateways differ.
+// slots returns the backends of a port, sorted, so that they are alike on every gateway: ready ones, or else draining
+// ones. With the traffic policy Local, those on this gateway's node are preferred, and gateways differ.
 func (d *deciding) slots(s *draft, most int) []Backend {
 	var ready, draining []candidate
 	bad := map[string]string{}
@@ -176,8 +176,8 @@ func (d *deciding) isDown(protocol corev1.Protocol) func(Backend) bool {
 	}
 }
 
-// choose returns the backends that are used. Those that don't answer probes are left out, unless they are more than half: then the
-// probes are more probably wrong than the backends.
+// choose returns the backends that are used. Those that don't answer probes are left out, unless they are more than
+// half: then the probes are more probably wrong than the backends.
 func (d *deciding) choose(all []candidate, protocol corev1.Protocol, local bool) []candidate {
 	down := d.isDown(protocol)
 	isDown := func(b candidate) bool { return down(b.Backend) }
@@ -200,14 +200,16 @@ func (d *deciding) badBackend(a netip.Addr) string {
 	switch {
 	case !a.IsValid() || a.Zone() != "" || a.Is4In6():
 		return "it isn't an IP address"
-	case a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+	case a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast() ||
+		a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return "loopback, link-local, multicast and unspecified addresses are no backends"
 	case slices.Contains(d.Settings.Own, a) || slices.Contains(d.Settings.Source, a):
 		return "it is an address of gateway " + d.Settings.Gateway + ": run backends on other machines, or in the pod network"
 	case d.taken[a]:
 		return "it is an address of a mux"
 	case d.Claims.Pools.Contains(a):
-		return "it is an address of a pool, so packets could go round: run backends elsewhere, or exclude the address from the pool"
+		return "it is an address of a pool, so packets could go round: run backends elsewhere, or exclude the address from " +
+			"the pool"
 	case len(d.Settings.BackendNetworks) > 0 &&
 		!slices.ContainsFunc(d.Settings.BackendNetworks, func(n netip.Prefix) bool { return n.Contains(a) }):
 		return "it is outside of --backend-networks: add its network there"

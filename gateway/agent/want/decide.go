@@ -37,7 +37,8 @@ func Decide(w *World) Decision {
 	if unread := w.unread(); len(unread) > 0 {
 		return Decision{Wanted: w.Before, Unread: unread}
 	}
-	d := deciding{World: w, muxes: map[types.NamespacedName]*corev1.Service{}, taken: map[netip.Addr]bool{}, backends: map[Backend]bool{},
+	d := deciding{World: w, muxes: map[types.NamespacedName]*corev1.Service{}, taken: map[netip.Addr]bool{},
+		backends: map[Backend]bool{},
 		contents: map[*Slice]*content{}}
 	for _, mux := range w.Muxes.Items {
 		d.muxes[types.NamespacedName{Namespace: mux.Namespace, Name: mux.Name}] = mux
@@ -59,8 +60,8 @@ func Decide(w *World) Decision {
 	return Decision{Wanted: &wanted, Refusals: d.sortedRefusals(), Backends: d.backends}
 }
 
-// unread returns what must be read before anything can be decided. An empty list counts as unread where it contradicts other news:
-// an API server that is restored from a backup, or a proxy with a fault, can answer with one.
+// unread returns what must be read before anything can be decided. An empty list counts as unread where it contradicts
+// other news: an API server that is restored from a backup, or a proxy with a fault, can answer with one.
 func (w *World) unread() []string {
 	var unread []string
 	if w.Claims == nil {
@@ -94,8 +95,8 @@ func (w *World) held() int {
 	return held
 }
 
-// lacksBackends is true if a mux still has a number that had backends before. When the last channel goes, its slices go, and the reconciler
-// takes its ports off the mux: then an empty list of slices contradicts nothing.
+// lacksBackends is true if a mux still has a number that had backends before. When the last channel goes, its slices
+// go, and the reconciler takes its ports off the mux: then an empty list of slices contradicts nothing.
 func (w *World) lacksBackends() bool {
 	if w.Before == nil {
 		return false
@@ -123,19 +124,22 @@ func (d *deciding) sourceFor(c carried) (netip.Addr, bool) {
 		if i := slices.IndexFunc(d.Settings.Source, sameFamily); i >= 0 {
 			return d.Settings.Source[i], true
 		}
-		if slices.ContainsFunc(d.Settings.Own, func(own netip.Addr) bool { return sameFamily(own) && own.IsGlobalUnicast() }) {
+		if slices.ContainsFunc(d.Settings.Own, func(own netip.Addr) bool {
+			return sameFamily(own) && own.IsGlobalUnicast()
+		}) {
 			return leavingThrough(c.address), true
 		}
-		d.refuse(c.mux, "", NoSource, fmt.Sprintf("address %s isn't carried: gateway %s has no address of its family: give it one, or set "+
-			"returnPath: routed", c.address, d.Settings.Gateway))
+		d.refuse(c.mux, "", NoSource, fmt.Sprintf("address %s isn't carried: gateway %s has no address of its family: give "+
+			"it one, or set returnPath: routed", c.address, d.Settings.Gateway))
 		return netip.Addr{}, false
 	}
-	d.refuse(c.mux, "", UnknownReturn, fmt.Sprintf("returnPath %q is none of node, routed and gateway", d.Settings.ReturnPath))
+	d.refuse(c.mux, "", UnknownReturn,
+		fmt.Sprintf("returnPath %q is none of node, routed and gateway", d.Settings.ReturnPath))
 	return netip.Addr{}, false
 }
 
-// leavingThrough returns 0.0.0.0 or ::, which stands for the address of the interface through which a packet leaves. So replies come back
-// through that interface, as tunnels between machines need.
+// leavingThrough returns 0.0.0.0 or ::, which stands for the address of the interface through which a packet leaves. So
+// replies come back through that interface, as tunnels between machines need.
 func leavingThrough(family netip.Addr) netip.Addr {
 	if family.Is4() {
 		return netip.IPv4Unspecified()

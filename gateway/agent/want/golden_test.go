@@ -63,10 +63,12 @@ func printed(d want.Decision) string {
 		fmt.Fprintf(&b, "address %s of %s, source %s\n", a.Address, a.Mux, a.Source)
 	}
 	for _, s := range d.Wanted.Tables.Services {
-		fmt.Fprintf(&b, "service %s %d-%d/%s of %s, sources %v, sticky %t: %v\n", s.Address, s.First, s.Last, s.Protocol, s.Mux, s.Sources, s.Sticky, s.Slots)
+		fmt.Fprintf(&b, "service %s %d-%d/%s of %s, sources %v, sticky %t: %v\n", s.Address, s.First, s.Last, s.Protocol,
+			s.Mux, s.Sources, s.Sticky, s.Slots)
 	}
 	for _, s := range d.Wanted.Seats {
-		fmt.Fprintf(&b, "seat %d, priority %d, peers %v of %d others: %v\n", s.RouterID, s.Priority, s.Peers, s.Others, s.Addresses)
+		fmt.Fprintf(&b, "seat %d, priority %d, peers %v of %d others: %v\n", s.RouterID, s.Priority, s.Peers, s.Others,
+			s.Addresses)
 	}
 	for _, r := range d.Refusals {
 		fmt.Fprintf(&b, "refused: mux %s port %q %s: %s\n", r.Mux, r.Port, r.Reason, r.Message)

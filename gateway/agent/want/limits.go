@@ -11,7 +11,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Limits of ports, slots and networks, which are what an agent's memory and the kernel's transactions grow with. A dual-stack mux counts with both addresses.
+// Limits of ports, slots and networks, which are what an agent's memory and the kernel's transactions grow with. A
+// dual-stack mux counts with both addresses.
 const (
 	MaxPortsOfMux     = 20_000
 	MaxPortsOfMachine = 50_000
@@ -30,8 +31,8 @@ type draft struct {
 	port   validation.MuxRange
 	slices []source
 	local  bool
-	// demand is how many slots the service would have without limits. It is alike on all gateways: so it counts endpoints that this gateway
-	// refuses, too.
+	// demand is how many slots the service would have without limits. It is alike on all gateways: so it counts endpoints
+	// that this gateway refuses, too.
 	demand int
 }
 
@@ -42,9 +43,11 @@ type limit struct {
 }
 
 const (
-	whyPort    = "a port may have %d: use fewer and larger backends"
-	whyMux     = "beyond one for each port, all ports of a mux may have %d together: use fewer ports or backends, or another mux"
-	whyMachine = "beyond one for each port, all muxes of a pool may have %d together: use fewer ports or backends, or another pool"
+	whyPort = "a port may have %d: use fewer and larger backends"
+	whyMux  = "beyond one for each port, all ports of a mux may have %d together: use fewer ports or backends, or " +
+		"another mux"
+	whyMachine = "beyond one for each port, all muxes of a pool may have %d together: use fewer ports or backends, or " +
+		"another pool"
 )
 
 // share is the room of a mux.
@@ -54,9 +57,9 @@ type share struct {
 	ofMachine bool
 }
 
-// divide divides the room of a machine among namespaces, and the room of a namespace among its muxes. A demand below an even share gets all that
-// it needs. The others share the rest evenly. So a large demand takes nothing from those within an even share, and a tenant has no more of the
-// machine by having more muxes.
+// divide divides the room of a machine among namespaces, and the room of a namespace among its muxes. A demand below an
+// even share gets all that it needs. The others share the rest evenly. So a large demand takes nothing from those
+// within an even share, and a tenant has no more of the machine by having more muxes.
 func divide(demands map[types.NamespacedName]int, ofMux, ofMachine int) map[types.NamespacedName]share {
 	ofNamespace := map[string][]int{}
 	for mux, demand := range demands {
@@ -92,8 +95,8 @@ func level(demands []int, most int) int {
 	return math.MaxInt
 }
 
-// limits returns the limit of the slots of each service. Each port has one slot whatever others have, so that no port is closed. The other slots
-// are divided.
+// limits returns the limit of the slots of each service. Each port has one slot whatever others have, so that no port
+// is closed. The other slots are divided.
 func limits(drafts []draft) []limit {
 	demands, totals := map[types.NamespacedName][]int{}, map[types.NamespacedName]int{}
 	for i := range drafts {
@@ -116,7 +119,8 @@ func limits(drafts []draft) []limit {
 	return all
 }
 
-// withoutExcess returns the services without those that are beyond the room for ports. Those with the lowest numbers stay.
+// withoutExcess returns the services without those that are beyond the room for ports. Those with the lowest numbers
+// stay.
 func (d *deciding) withoutExcess(drafts []draft) []draft {
 	counts := map[types.NamespacedName]int{}
 	for i := range drafts {
@@ -131,15 +135,16 @@ func (d *deciding) withoutExcess(drafts []draft) []draft {
 	}
 	for mux, count := range counts {
 		if room := shares[mux].room; count > room {
-			d.refuse(mux, "", TooManyPorts, fmt.Sprintf("mux %s has %d ports and ranges, counted for each address, and %d of them are carried: a "+
-				"mux may have %d, and all muxes of a pool %d: use fewer ports, or another pool", mux, count, room, MaxPortsOfMux, MaxPortsOfMachine))
+			d.refuse(mux, "", TooManyPorts, fmt.Sprintf("mux %s has %d ports and ranges, counted for each address, and %d of "+
+				"them are carried: a mux may have %d, and all muxes of a pool %d: use fewer ports, or another pool", mux, count,
+				room, MaxPortsOfMux, MaxPortsOfMachine))
 		}
 	}
 	return kept
 }
 
-// closeExcess closes ports whose lists of networks are beyond the room: with a part of its list, a port would shut out clients that may connect.
-// Short lists come first. The ports of a channel share a list.
+// closeExcess closes ports whose lists of networks are beyond the room: with a part of its list, a port would shut out
+// clients that may connect. Short lists come first. The ports of a channel share a list.
 func (d *deciding) closeExcess(drafts []draft) {
 	type list struct {
 		mux types.NamespacedName
@@ -157,7 +162,8 @@ func (d *deciding) closeExcess(drafts []draft) {
 		totals[s.Mux] += len(s.Sources)
 	}
 	slices.SortStableFunc(lists, func(a, b *draft) int { return cmp.Compare(len(a.Sources), len(b.Sources)) })
-	shares, used, closed := divide(totals, MaxNetworksOfMux, MaxNetworksOfMachine), map[types.NamespacedName]int{}, map[list]bool{}
+	shares, used, closed := divide(totals, MaxNetworksOfMux,
+		MaxNetworksOfMachine), map[types.NamespacedName]int{}, map[list]bool{}
 	for _, s := range lists {
 		if used[s.Mux]+len(s.Sources) > shares[s.Mux].room {
 			closed[listOf(s)] = true
@@ -167,14 +173,16 @@ func (d *deciding) closeExcess(drafts []draft) {
 	}
 	why := map[bool]string{
 		false: fmt.Sprintf("all channels of a mux may have %d together: use fewer of them, or another mux", MaxNetworksOfMux),
-		true:  fmt.Sprintf("all muxes of a pool may have %d together: use fewer of them, or another pool", MaxNetworksOfMachine),
+		true: fmt.Sprintf("all muxes of a pool may have %d together: use fewer of them, or another pool",
+			MaxNetworksOfMachine),
 	}
 	for i := range drafts {
 		s := &drafts[i]
 		if len(s.slices) == 0 || !closed[listOf(s)] {
 			continue
 		}
-		d.refuse(s.Mux, s.port.Name, TooManyNetworks, fmt.Sprintf("%s is closed: it has %d source ranges, and the mux has room for %d: %s",
+		d.refuse(s.Mux, s.port.Name, TooManyNetworks, fmt.Sprintf("%s is closed: it has %d source ranges, and the mux has "+
+			"room for %d: %s",
 			s.port.Name, len(s.Sources), shares[s.Mux].room, why[shares[s.Mux].ofMachine]))
 		s.slices, s.demand = nil, 0
 	}

@@ -34,12 +34,14 @@ func addMux(w *want.World, name string, ports, endpoints int) {
 		all = append(all, discoveryv1.EndpointPort{Name: &port, Port: &target})
 	}
 	for first := 0; first < endpoints; first += 100 {
-		slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: all, ObjectMeta: metav1.ObjectMeta{Namespace: "edge",
-			Name: fmt.Sprint(name, "-", first), Labels: map[string]string{discoveryv1.LabelServiceName: name},
-			Annotations:     map[string]string{w.Keys.Managed: "true", w.Keys.SourceRanges: ""},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: name, UID: svc.UID}}}}
+		slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: all,
+			ObjectMeta: metav1.ObjectMeta{Namespace: "edge",
+				Name: fmt.Sprint(name, "-", first), Labels: map[string]string{discoveryv1.LabelServiceName: name},
+				Annotations:     map[string]string{w.Keys.Managed: "true", w.Keys.SourceRanges: ""},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: name, UID: svc.UID}}}}
 		for i := first; i < min(first+100, endpoints); i++ {
-			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.%d.%d.%d", number, i/250, i%250)}})
+			slice.Endpoints = append(slice.Endpoints,
+				discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.%d.%d.%d", number, i/250, i%250)}})
 		}
 		w.Slices.Items = append(w.Slices.Items, want.ReadSlice(slice))
 	}
@@ -47,7 +49,8 @@ func addMux(w *want.World, name string, ports, endpoints int) {
 }
 
 func worldOfMuxes(keys validation.Keys) *want.World {
-	w := &want.World{Keys: keys, Claims: &claims.Claims{Pool: "p", Seats: []claims.Seat{{RouterID: 7, Order: []string{"a", "b"}}}},
+	w := &want.World{Keys: keys,
+		Claims:   &claims.Claims{Pool: "p", Seats: []claims.Seat{{RouterID: 7, Order: []string{"a", "b"}}}},
 		Settings: want.Settings{Gateway: "a", ReturnPath: want.ViaRouted}}
 	w.Muxes.IsRead, w.Slices.IsRead = true, true
 	return w
@@ -67,8 +70,10 @@ func TestSlotsOfAPortAndOfAMuxAreLimited(t *testing.T) {
 		ports, endpoints, most, all int
 		says                        string
 	}{
-		"a port with many backends":      {2, 3000, 1024, 2048, "p0 has 3000 backends, and 1024 of them are used: a port may have 1024: "},
-		"a mux of many ports":            {1000, 1000, 41, 41000, "p0 has 1000 backends, and 41 of them are used: beyond one for each port, all ports of a mux may have 40000 together: "},
+		"a port with many backends": {2, 3000, 1024, 2048, "p0 has 3000 backends, and 1024 of them are used: a port " +
+			"may have 1024: "},
+		"a mux of many ports": {1000, 1000, 41, 41000, "p0 has 1000 backends, and 41 of them are used: beyond " +
+			"one for each port, all ports of a mux may have 40000 together: "},
 		"as many as a mux may have":      {39, 1024, 1024, 39936, ""},
 		"ten thousand ports of a fleet":  {10000, 3, 3, 30000, ""},
 		"a port with a backend too much": {1, 1025, 1024, 1024, "p0 has 1025 backends, and 1024 of them are used: "},
@@ -83,12 +88,14 @@ func TestSlotsOfAPortAndOfAMuxAreLimited(t *testing.T) {
 				t.Errorf("a port has %d slots at most, want %d; the mux has %d, want %d", most, c.most, all, c.all)
 			}
 			says := func(r want.Refusal) bool {
-				return r.Mux.Name == "worst" && r.Port == "p0" && r.Reason == want.TooManySlots && strings.HasPrefix(r.Message, c.says)
+				return r.Mux.Name == "worst" && r.Port == "p0" && r.Reason == want.TooManySlots &&
+					strings.HasPrefix(r.Message, c.says)
 			}
 			if (c.says != "") != slices.ContainsFunc(d.Refusals, says) || c.says == "" && len(d.Refusals) > 0 {
 				t.Errorf("refusals: %+v", d.Refusals[:min(3, len(d.Refusals))])
 			}
-			if diff := cmp.Diff(othersThan("worst", before.Wanted.Tables), othersThan("worst", d.Wanted.Tables), compareIP()); diff != "" {
+			if diff := cmp.Diff(othersThan("worst", before.Wanted.Tables), othersThan("worst", d.Wanted.Tables),
+				compareIP()); diff != "" {
 				t.Errorf("the neighbour changed (-before +after):\n%s", diff)
 			}
 		})
@@ -114,7 +121,8 @@ func TestSlotsOfAllMuxesAreDividedFairly(t *testing.T) {
 		t.Errorf("the small mux has %d slots, the others have %d", all, total)
 	}
 	if !slices.ContainsFunc(d.Refusals, func(r want.Refusal) bool {
-		return r.Mux.Name == "worst-8" && strings.Contains(r.Message, "beyond one for each port, all muxes of a pool may have 50000 together")
+		return r.Mux.Name == "worst-8" && strings.Contains(r.Message, "beyond one for each port, all muxes of a pool may "+
+			"have 50000 together")
 	}) {
 		t.Errorf("refusals: %+v", d.Refusals[:min(3, len(d.Refusals))])
 	}
@@ -140,7 +148,8 @@ func addRestricted(w *want.World, name string, channels, ranges int) {
 	}
 }
 
-// Beyond the limits of source ranges, the ports with the longest lists are closed. The others, and other muxes within an even share, stay open.
+// Beyond the limits of source ranges, the ports with the longest lists are closed. The others, and other muxes within
+// an even share, stay open.
 func TestSourceRangesOfAMuxAndOfAllMuxesAreLimited(t *testing.T) {
 	open := func(d want.Decision, mux string) (ports int) {
 		for _, s := range d.Wanted.Tables.Services {
@@ -154,10 +163,12 @@ func TestSourceRangesOfAMuxAndOfAllMuxesAreLimited(t *testing.T) {
 		muxes, channels, ranges, open int
 		says                          string
 	}{
-		"as many as a mux may have":     {1, 64, 256, 64, ""},
-		"more than a mux may have":      {1, 65, 256, 64, "p64 is closed: it has 256 source ranges, and the mux has room for 16384: all channels of a mux may have 16384 together"},
+		"as many as a mux may have": {1, 64, 256, 64, ""},
+		"more than a mux may have": {1, 65, 256, 64, "p64 is closed: it has 256 source ranges, and the mux has room " +
+			"for 16384: all channels of a mux may have 16384 together"},
 		"as many as a machine may have": {3, 64, 256, 64, ""},
-		"more than a machine may have":  {5, 64, 256, 51, "and the mux has room for 13067: all muxes of a pool may have 65536 together"},
+		"more than a machine may have": {5, 64, 256, 51, "and the mux has room for 13067: all muxes of a pool may have " +
+			"65536 together"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := worldOfMuxes(keys(t))
@@ -179,8 +190,8 @@ func TestSourceRangesOfAMuxAndOfAllMuxesAreLimited(t *testing.T) {
 	}
 }
 
-// A tenant with many muxes, or many large ones, takes nothing from a mux of another namespace, and in its own namespace leaves each port a
-// backend.
+// A tenant with many muxes, or many large ones, takes nothing from a mux of another namespace, and in its own namespace
+// leaves each port a backend.
 func TestManyMuxesOfATenantCloseNoPortOfOthers(t *testing.T) {
 	w := worldOfMuxes(keys(t))
 	addMux(w, "near", 1000, 3)
@@ -250,14 +261,18 @@ func TestPortsOfAMuxAreLimited(t *testing.T) {
 	}
 }
 
-// Gateways have the slices in other orders, and refuse other endpoints: their own addresses. An excess must be cut alike.
+// Gateways have the slices in other orders, and refuse other endpoints: their own addresses. An excess must be cut
+// alike.
 func TestExcessIsCutAlikeOnEveryGateway(t *testing.T) {
 	w := worldOfMuxes(keys(t))
 	addMux(w, "worst", 300, 2000)
 	one := want.Decide(w)
 	slices.Reverse(w.Slices.Items)
-	w.Settings.Gateway, w.Settings.Own = "b", []netip.Addr{netip.MustParseAddr("10.0.7.240")} // beyond the ones that are used
-	if other := want.Decide(w); !reflect.DeepEqual(one.Wanted.Tables, other.Wanted.Tables) {  // a diff of so much takes minutes
-		t.Errorf("the first port has %v\non the other gateway %v", one.Wanted.Tables.Services[0].Slots, other.Wanted.Tables.Services[0].Slots)
+	// beyond the ones that are used
+	w.Settings.Gateway, w.Settings.Own = "b", []netip.Addr{netip.MustParseAddr("10.0.7.240")}
+	// a diff of so much takes minutes
+	if other := want.Decide(w); !reflect.DeepEqual(one.Wanted.Tables, other.Wanted.Tables) {
+		t.Errorf("the first port has %v\non the other gateway %v", one.Wanted.Tables.Services[0].Slots,
+			other.Wanted.Tables.Services[0].Slots)
 	}
 }

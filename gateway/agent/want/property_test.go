@@ -24,19 +24,25 @@ import (
 func drawWorld(t *rapid.T, keys validation.Keys) *want.World {
 	a := netip.MustParseAddr
 	c := claims.Claims{Pool: "p", Seats: []claims.Seat{{RouterID: 7, Order: []string{"a", "b"}}},
-		Gateways: []claims.Gateway{{Name: "a", Addresses: []netip.Addr{a("10.0.0.1")}}, {Name: "b", Addresses: []netip.Addr{a("10.0.0.2")}}}}
-	w := &want.World{Keys: keys, Claims: &c, Muxes: want.List[*corev1.Service]{IsRead: true}, Slices: want.List[*want.Slice]{IsRead: true},
+		Gateways: []claims.Gateway{{Name: "a", Addresses: []netip.Addr{a("10.0.0.1")}},
+			{Name: "b", Addresses: []netip.Addr{a("10.0.0.2")}}}}
+	w := &want.World{Keys: keys, Claims: &c, Muxes: want.List[*corev1.Service]{IsRead: true},
+		Slices: want.List[*want.Slice]{IsRead: true},
 		Settings: want.Settings{Gateway: "a", Own: []netip.Addr{a("10.0.0.1")}, Source: []netip.Addr{a("10.0.0.1")},
-			ReturnPath:      rapid.SampledFrom([]want.ReturnPath{want.ViaNode, want.ViaRouted, want.ViaGateway}).Draw(t, "path"),
-			BackendNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16")}}}
+			ReturnPath: rapid.SampledFrom([]want.ReturnPath{want.ViaNode, want.ViaRouted, want.ViaGateway}).Draw(t, "path"),
+			BackendNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"),
+				netip.MustParsePrefix("169.254.0.0/16")}}}
 	for i := range rapid.IntRange(1, 3).Draw(t, "muxes") {
 		name, address := fmt.Sprint("mux-", i), netip.AddrFrom4([4]byte{10, 255, 0, byte(i)})
-		c = c.Hold(claims.Mux{Key: types.NamespacedName{Namespace: "edge", Name: name}, Addresses: []netip.Addr{address}, Seat: 7})
+		c = c.Hold(claims.Mux{Key: types.NamespacedName{Namespace: "edge", Name: name}, Addresses: []netip.Addr{address},
+			Seat: 7})
 		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: name, UID: types.UID(name)}}
 		svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address.String()}}
 		for p := range rapid.Int32Range(1, 3).Draw(t, "ports") {
-			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", p), Port: rapid.Int32Range(80, 83).Draw(t, "number")})
-			w.Slices.Items = append(w.Slices.Items, drawSlice(t, keys, svc, fmt.Sprint("p", p)), drawSlice(t, keys, svc, fmt.Sprint("p", p)))
+			svc.Spec.Ports = append(svc.Spec.Ports,
+				corev1.ServicePort{Name: fmt.Sprint("p", p), Port: rapid.Int32Range(80, 83).Draw(t, "number")})
+			w.Slices.Items = append(w.Slices.Items, drawSlice(t, keys, svc, fmt.Sprint("p", p)),
+				drawSlice(t, keys, svc, fmt.Sprint("p", p)))
 		}
 		w.Muxes.Items = append(w.Muxes.Items, svc)
 	}
@@ -45,16 +51,19 @@ func drawWorld(t *rapid.T, keys validation.Keys) *want.World {
 
 func drawSlice(t *rapid.T, keys validation.Keys, svc *corev1.Service, port string) *want.Slice {
 	number := rapid.Int32Range(8080, 8082).Draw(t, "target")
-	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, ObjectMeta: metav1.ObjectMeta{Namespace: "edge",
-		Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name},
-		Annotations: map[string]string{keys.Managed: "true", keys.SourceRanges: rapid.SampledFrom([]string{"", "10.0.0.0/8",
-			"10.0.0.0/8,10.1.0.0/16", "10.1.0.0/16, 192.0.2.0/24", "0.0.0.0/0", "192.0.2.128/25", "::/0"}).Draw(t, "sources")},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", UID: svc.UID}}},
+	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
+		ObjectMeta: metav1.ObjectMeta{Namespace: "edge",
+			Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name},
+			Annotations: map[string]string{keys.Managed: "true", keys.SourceRanges: rapid.SampledFrom([]string{"", "10.0.0.0/8",
+				"10.0.0.0/8,10.1.0.0/16", "10.1.0.0/16, 192.0.2.0/24", "0.0.0.0/0", "192.0.2.128/25", "::/0"}).Draw(t, "sources")},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", UID: svc.UID}}},
 		Ports: []discoveryv1.EndpointPort{{Name: &port, Port: &number}}}
 	for range rapid.IntRange(0, 4).Draw(t, "endpoints") {
 		address := rapid.SampledFrom([]string{"10.1.0.1", "10.1.0.2", "10.1.0.3",
-			"10.0.0.1", "10.0.0.2", "127.0.0.1", "169.254.0.1", "11.0.0.1", "10.255.0.0", "fe80::1", "none", "0.0.0.0", "224.0.0.1"}).Draw(t, "backend")
-		node := map[string]string{"10.0.0.1": "a", "10.0.0.2": "b", "10.1.0.1": "a"}[address] // pods on the hosts' network, and one on the node of a
+			"10.0.0.1", "10.0.0.2", "127.0.0.1", "169.254.0.1", "11.0.0.1", "10.255.0.0", "fe80::1", "none", "0.0.0.0",
+			"224.0.0.1"}).Draw(t, "backend")
+		// pods on the hosts' network, and one on the node of a
+		node := map[string]string{"10.0.0.1": "a", "10.0.0.2": "b", "10.1.0.1": "a"}[address]
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}, NodeName: &node})
 	}
 	return want.ReadSlice(slice)
@@ -90,7 +99,9 @@ func TestTheKernelTakesEveryDecision(t *testing.T) {
 					}
 				}
 			}
-			if !slices.IsSortedFunc(s.Slots, func(a, b want.Backend) int { return strings.Compare(a.Address.String(), b.Address.String()) }) {
+			if !slices.IsSortedFunc(s.Slots, func(a, b want.Backend) int {
+				return strings.Compare(a.Address.String(), b.Address.String())
+			}) {
 				t.Errorf("slots %v aren't sorted by address", s.Slots)
 			}
 		}
@@ -115,7 +126,8 @@ func TestSlotsAreAlikeOnEveryGateway(t *testing.T) {
 }
 
 func compareIP() cmp.Option {
-	return cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+	return cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+		cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 }
 
 // Each kind of missing news alone leaves the tables as they were.

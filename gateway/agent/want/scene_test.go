@@ -68,8 +68,9 @@ func keys(t testing.TB) validation.Keys {
 func (s *scene) world(t testing.TB) *want.World {
 	t.Helper()
 	a := netip.MustParseAddr
-	w := &want.World{Keys: keys(t), Settings: want.Settings{Gateway: "a", Own: []netip.Addr{a("127.0.0.1"), a("10.0.0.1"), a("fd00::1")},
-		Source: []netip.Addr{a("10.0.0.1"), a("fd00::1")}, ReturnPath: s.ReturnPath, Node: "node-a"}}
+	w := &want.World{Keys: keys(t),
+		Settings: want.Settings{Gateway: "a", Own: []netip.Addr{a("127.0.0.1"), a("10.0.0.1"), a("fd00::1")},
+			Source: []netip.Addr{a("10.0.0.1"), a("fd00::1")}, ReturnPath: s.ReturnPath, Node: "node-a"}}
 	if s.ReturnPath == "" {
 		w.Settings.ReturnPath = want.ViaNode
 	}
@@ -122,9 +123,11 @@ func (s *scene) slice(keys validation.Keys, i int) *discoveryv1.EndpointSlice {
 	if owner == "" {
 		owner = given.Mux
 	}
-	slice := &discoveryv1.EndpointSlice{AddressType: given.Type, ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: fmt.Sprint("slice-", i),
-		Labels: map[string]string{discoveryv1.LabelServiceName: given.Mux}, Annotations: map[string]string{},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: given.Mux, UID: types.UID(owner)}}}}
+	slice := &discoveryv1.EndpointSlice{AddressType: given.Type,
+		ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: fmt.Sprint("slice-", i),
+			Labels: map[string]string{discoveryv1.LabelServiceName: given.Mux}, Annotations: map[string]string{},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: given.Mux,
+				UID: types.UID(owner)}}}}
 	if !given.AsForeign {
 		slice.Annotations[keys.Managed] = "true"
 	}

@@ -11,8 +11,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// servicesOf returns the services of an address: one for each port and each range of its mux. A mux that isn't in the list keeps those
-// from before.
+// servicesOf returns the services of an address: one for each port and each range of its mux. A mux that isn't in the
+// list keeps those from before.
 func (d *deciding) servicesOf(c carried) []draft {
 	if c.service == nil {
 		return d.servicesFromBefore(c)
@@ -40,7 +40,8 @@ func portsOf(keys validation.Keys, mux *corev1.Service) []validation.MuxRange {
 // service returns the service of a port. Without backends it is closed.
 func (d *deciding) service(c carried, port validation.MuxRange) draft {
 	s := draft{port: port}
-	s.Address, s.Mux, s.Protocol, s.First, s.Last = c.address, c.mux, port.Protocol, uint16(port.Run.First), uint16(port.Run.Last)
+	s.Address, s.Mux, s.Protocol, s.First, s.Last = c.address, c.mux, port.Protocol, uint16(
+		port.Run.First), uint16(port.Run.Last)
 	family := discoveryv1.AddressTypeIPv6
 	if c.address.Is4() {
 		family = discoveryv1.AddressTypeIPv4
@@ -73,11 +74,11 @@ func (s Service) plain() Service {
 	return s
 }
 
-// servicesFromBefore returns an address's services of the last decision. It checks the backends again, because the machine's settings may
-// have changed since.
+// servicesFromBefore returns an address's services of the last decision. It checks the backends again, because the
+// machine's settings may have changed since.
 func (d *deciding) servicesFromBefore(c carried) []draft {
-	d.refuse(c.mux, "", MuxNotListed, fmt.Sprintf("mux %s isn't there, but its claim is held: its ports stay as they were until the controller "+
-		"releases the claim", c.mux))
+	d.refuse(c.mux, "", MuxNotListed, fmt.Sprintf("mux %s isn't there, but its claim is held: its ports stay as they "+
+		"were until the controller releases the claim", c.mux))
 	if d.Before == nil {
 		return nil
 	}
@@ -92,16 +93,18 @@ func (d *deciding) servicesFromBefore(c carried) []draft {
 	return all
 }
 
-// withoutOverlaps returns the services sorted, without those that share a number with an earlier one: the kernel would refuse the
-// whole transaction. Of two with the same first number, the one that the mux lists first stays.
+// withoutOverlaps returns the services sorted, without those that share a number with an earlier one: the kernel would
+// refuse the whole transaction. Of two with the same first number, the one that the mux lists first stays.
 func (d *deciding) withoutOverlaps(all []draft) []draft {
 	slices.SortStableFunc(all, func(a, b draft) int {
 		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.First, b.First))
 	})
 	kept := all[:0] // a copy of a hundred thousand takes much memory
 	for _, s := range all {
-		if n := len(kept); n > 0 && kept[n-1].Address == s.Address && kept[n-1].Protocol == s.Protocol && s.First <= kept[n-1].Last {
-			d.refuse(s.Mux, "", Overlapping, fmt.Sprintf("ports %d to %d/%s of %s overlap ports %d to %d of mux %s: use other numbers",
+		if n := len(kept); n > 0 && kept[n-1].Address == s.Address && kept[n-1].Protocol == s.Protocol &&
+			s.First <= kept[n-1].Last {
+			d.refuse(s.Mux, "", Overlapping, fmt.Sprintf("ports %d to %d/%s of %s overlap ports %d to %d of mux %s: use other "+
+				"numbers",
 				s.First, s.Last, s.Protocol, s.Address, kept[n-1].First, kept[n-1].Last, kept[n-1].Mux))
 			continue
 		}

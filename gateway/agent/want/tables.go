@@ -20,8 +20,8 @@ type Tables struct {
 type Address struct {
 	Address netip.Addr
 	Mux     types.NamespacedName
-	// Source is the source address that backends see. The zero value keeps the client's; 0.0.0.0 or :: means the address of the
-	// interface through which a packet leaves.
+	// Source is the source address that backends see. The zero value keeps the client's; 0.0.0.0 or :: means the address
+	// of the interface through which a packet leaves.
 	Source netip.Addr
 }
 

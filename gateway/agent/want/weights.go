@@ -30,9 +30,9 @@ const (
 	maxWeighted = MaxSlotsOfPort
 )
 
-// weighted returns the slots of backends: a hash of the client chooses one. If any backend has no weight, each backend has one slot.
-// Otherwise, a Service's share of the slots is its weight's share of all weights, and its backends share these slots evenly. There are
-// as many backends as slots at most.
+// weighted returns the slots of backends: a hash of the client chooses one. If any backend has no weight, each backend
+// has one slot. Otherwise, a Service's share of the slots is its weight's share of all weights, and its backends share
+// these slots evenly. There are as many backends as slots at most.
 func weighted(all []candidate, most int) []Backend {
 	slots, counts := make([]Backend, 0, len(all)), map[weight]int{}
 	for _, c := range all {

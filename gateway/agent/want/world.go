@@ -45,8 +45,8 @@ type Settings struct {
 	Gateway string
 	// Own are all addresses of this machine but those that it carries for muxes. No backend may have one of them.
 	Own []netip.Addr
-	// Source are the addresses that backends see with the return path node, at most one of a family. Without one, backends see the address
-	// of the interface through which packets leave.
+	// Source are the addresses that backends see with the return path node, at most one of a family. Without one, backends
+	// see the address of the interface through which packets leave.
 	Source     []netip.Addr
 	ReturnPath ReturnPath
 	// Node is the cluster's Node that this machine is; empty for a machine beside the cluster.
@@ -69,8 +69,8 @@ type Seat struct {
 	RouterID uint8
 	// Priority is from 1 to 254. The first gateway of the order has the highest one.
 	Priority uint8
-	// Peers are the addresses of the other gateways in the order, and Others is how many they are. If Others is 0, no gateway can take the
-	// seat from this one.
+	// Peers are the addresses of the other gateways in the order, and Others is how many they are. If Others is 0, no
+	// gateway can take the seat from this one.
 	Peers  []netip.Addr
 	Others int
 	// Addresses are those of the muxes with this seat, sorted.

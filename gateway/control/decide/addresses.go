@@ -43,16 +43,18 @@ func (d *deciding) newPool(held []pool.Holding) *static.Pool {
 	return made
 }
 
-// adoptShown repairs the claims after an older copy of the ConfigMap was restored. It adds the addresses that a mux shows to the mux's
-// claim. A status shows only addresses that were claimed: so if the claim lacks one, the status is newer than the ConfigMap. An address
-// stays with another mux that claims and shows it. adoptShown needs live lists: a cache may still show an address that is hidden by now.
+// adoptShown repairs the claims after an older copy of the ConfigMap was restored. It adds the addresses that a mux
+// shows to the mux's claim. A status shows only addresses that were claimed: so if the claim lacks one, the status is
+// newer than the ConfigMap. An address stays with another mux that claims and shows it. adoptShown needs live lists: a
+// cache may still show an address that is hidden by now.
 func (d *deciding) adoptShown(m *Mux, free *static.Pool) {
 	claim, _ := d.base.Find(m.Key)
 	keeps := slices.Clone(claim.Addresses)
 	var adopted []netip.Addr
 	for _, a := range m.Shown {
 		sameFamily := func(b netip.Addr) bool { return a.Is4() == b.Is4() }
-		if slices.Contains(claim.Addresses, a) || !free.IsFree(a) || slices.ContainsFunc(adopted, sameFamily) || d.isClaimedAndShown(a) ||
+		if slices.Contains(claim.Addresses, a) || !free.IsFree(a) || slices.ContainsFunc(adopted, sameFamily) ||
+			d.isClaimedAndShown(a) ||
 			slices.ContainsFunc(keeps, func(b netip.Addr) bool { return sameFamily(b) && slices.Contains(m.Shown, b) }) {
 			continue
 		}
@@ -82,13 +84,15 @@ func (d *deciding) takeAway(addresses []netip.Addr) {
 	d.base.Muxes = slices.Clone(d.base.Muxes)
 	for i := range d.base.Muxes {
 		m := &d.base.Muxes[i]
-		m.Addresses = slices.DeleteFunc(slices.Clone(m.Addresses), func(a netip.Addr) bool { return slices.Contains(addresses, a) })
+		m.Addresses = slices.DeleteFunc(slices.Clone(m.Addresses), func(a netip.Addr) bool {
+			return slices.Contains(addresses, a)
+		})
 	}
 	d.base.Muxes = slices.DeleteFunc(d.base.Muxes, func(m claims.Mux) bool { return len(m.Addresses) == 0 })
 }
 
-// chooseAddresses decides which addresses each mux shall have. Muxes with a claim come first. Of the others, those that ask for an
-// address come before those that take any, and then the older mux comes first.
+// chooseAddresses decides which addresses each mux shall have. Muxes with a claim come first. Of the others, those that
+// ask for an address come before those that take any, and then the older mux comes first.
 func (d *deciding) chooseAddresses() {
 	d.count()
 	rank := func(m *Mux) int {
@@ -179,16 +183,17 @@ func (d *deciding) refuse(m *Mux, reason, message string) {
 	d.refusals[m.Key] = Condition{no, reason, message}
 }
 
-// claim holds the chosen addresses. A mux that must lose an address keeps its claim until a live list shows a status without the address
-// and with the reason Moving. The write of that reason changes the Service's version. So a former leader that doesn't know yet that it lost
-// its lease can't show the address again: its write conflicts.
+// claim holds the chosen addresses. A mux that must lose an address keeps its claim until a live list shows a status
+// without the address and with the reason Moving. The write of that reason changes the Service's version. So a former
+// leader that doesn't know yet that it lost its lease can't show the address again: its write conflicts.
 func (d *deciding) claim() {
 	for _, m := range d.order {
 		target := d.targets[m.Key]
 		has, claimed := d.base.Find(m.Key)
 		loses := func(a netip.Addr) bool { return !slices.Contains(target, a) }
 		if slices.ContainsFunc(has.Addresses, loses) {
-			isHidden := m.addressed.Reason == Moving && !slices.ContainsFunc(m.Shown, func(a netip.Addr) bool { return slices.Contains(has.Addresses, a) && loses(a) })
+			isHidden := m.addressed.Reason == Moving &&
+				!slices.ContainsFunc(m.Shown, func(a netip.Addr) bool { return slices.Contains(has.Addresses, a) && loses(a) })
 			switch {
 			case isHidden && !d.IsLive:
 				d.NeedsLive = true

@@ -123,8 +123,8 @@ func (d *deciding) findBase() Condition {
 	return Condition{}
 }
 
-// isListDoubtful is true if the ConfigMap is lost, and the list has no mux, although gateways report that they carry some: the list is
-// more probably wrong than right. The empty list is believed after graceOfAll graces, as for orphans.
+// isListDoubtful is true if the ConfigMap is lost, and the list has no mux, although gateways report that they carry
+// some: the list is more probably wrong than right. The empty list is believed after graceOfAll graces, as for orphans.
 func (d *deciding) isListDoubtful() bool {
 	reports := func(g Gateway) bool {
 		return g.Report != nil && slices.ContainsFunc(g.Report.Muxes, func(m lease.Mux) bool { return len(m.Programmed) > 0 })
@@ -158,7 +158,9 @@ func (d *deciding) rebuild() claims.Claims {
 		elsewhere[r.Address] = true
 	}
 	for i := range rebuilt.Muxes {
-		rebuilt.Muxes[i].Addresses = slices.DeleteFunc(rebuilt.Muxes[i].Addresses, func(a netip.Addr) bool { return elsewhere[a] })
+		rebuilt.Muxes[i].Addresses = slices.DeleteFunc(rebuilt.Muxes[i].Addresses, func(a netip.Addr) bool {
+			return elsewhere[a]
+		})
 	}
 	rebuilt.Muxes = slices.DeleteFunc(rebuilt.Muxes, func(m claims.Mux) bool { return len(m.Addresses) == 0 })
 	return rebuilt

@@ -10,8 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/claims"
 )
 
-// Decision is what to write, in this order: Hide, Claims, Show. Each write may fail by itself. But if Claims can't be written, Show must
-// not be written: its conditions say that addresses are claimed.
+// Decision is what to write, in this order: Hide, Claims, Show. Each write may fail by itself. But if Claims can't be
+// written, Show must not be written: its conditions say that addresses are claimed.
 type Decision struct {
 	// Hide are statuses that lose an address.
 	Hide []Status
@@ -19,8 +19,8 @@ type Decision struct {
 	Claims *claims.Claims
 	// Show are all other statuses that change.
 	Show []Status
-	// NeedsLive is true if something can only be decided with live lists. Nothing else is set then: the caller reads the lists and
-	// decides again at once.
+	// NeedsLive is true if something can only be decided with live lists. Nothing else is set then: the caller reads the
+	// lists and decides again at once.
 	NeedsLive bool
 	// Missing is the value of Missing for the next World.
 	Missing map[types.NamespacedName]time.Time
@@ -34,10 +34,12 @@ type Decision struct {
 // Status is what a Service must say.
 type Status struct {
 	Mux *Mux
-	// Addresses are what the status shows, in the order of the mux's families. SetsAddresses is false if they stay as they are.
+	// Addresses are what the status shows, in the order of the mux's families. SetsAddresses is false if they stay as they
+	// are.
 	Addresses     []netip.Addr
 	SetsAddresses bool
-	// Addressed and Carried are the conditions. Clean is true if both are removed, since the Service isn't on gateways any more.
+	// Addressed and Carried are the conditions. Clean is true if both are removed, since the Service isn't on gateways any
+	// more.
 	Addressed, Carried Condition
 	CarriedBy          string
 	Clean              bool

@@ -11,7 +11,8 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/pool/config"
 )
 
-// TestBackendIsDownByTheWordOfMostGateways: a gateway whose own network is broken must not take a backend from the others.
+// TestBackendIsDownByTheWordOfMostGateways: a gateway whose own network is broken must not take a backend from the
+// others.
 func TestBackendIsDownByTheWordOfMostGateways(t *testing.T) {
 	pools, err := config.Parse([]byte("pools: [{name: p, addresses: [192.0.2.0/29], announce: none, probeBackends: 2s}]"))
 	if err != nil {
@@ -32,23 +33,31 @@ func TestBackendIsDownByTheWordOfMostGateways(t *testing.T) {
 		"both of two":  {probes: []*lease.Probes{said(true, a), said(true, a)}, want: []netip.AddrPort{a}},
 		"one of two":   {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true, a), said(true)}},
 		"two of three": {probes: []*lease.Probes{said(true, a), said(true, a, b), said(true)}, want: []netip.AddrPort{a}},
-		"one of two, and the other isn't settled":   {probes: []*lease.Probes{said(true, a), said(false)}},
-		"down already, and the other isn't settled": {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true, a), said(false)}, want: []netip.AddrPort{a}},
-		"one says it often":                         {probes: []*lease.Probes{said(true, a, a, a, a), said(true), said(true)}},
-		"one of three, and two don't probe":         {probes: []*lease.Probes{said(true, a), nil, nil}},
-		"after the only agent's restart":            {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(false)}, want: []netip.AddrPort{a}},
-		"no gateway is live":                        {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true)}, stale: true, want: []netip.AddrPort{a}},
-		"probes were switched off":                  {before: []netip.AddrPort{a}, probes: []*lease.Probes{nil, nil}},
-		"probes are being switched off":             {before: []netip.AddrPort{a}, probes: []*lease.Probes{nil, said(true, a)}},
+		"one of two, and the other isn't settled": {probes: []*lease.Probes{said(true, a), said(false)}},
+		"down already, and the other isn't settled": {before: []netip.AddrPort{a},
+			probes: []*lease.Probes{said(true, a), said(false)}, want: []netip.AddrPort{a}},
+		"one says it often": {probes: []*lease.Probes{said(true, a, a, a, a), said(true),
+			said(true)}},
+		"one of three, and two don't probe": {probes: []*lease.Probes{said(true, a), nil, nil}},
+		"after the only agent's restart": {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(false)},
+			want: []netip.AddrPort{a}},
+		"no gateway is live": {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true)},
+			stale: true, want: []netip.AddrPort{a}},
+		"probes were switched off": {before: []netip.AddrPort{a}, probes: []*lease.Probes{nil, nil}},
+		"probes are being switched off": {before: []netip.AddrPort{a},
+			probes: []*lease.Probes{nil, said(true, a)}},
 		"the backend answers again":                 {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true)}},
 		"switched off while the other one restarts": {before: []netip.AddrPort{a}, probes: []*lease.Probes{nil, said(false)}},
-		"the pool has no probes":                    {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true, a)}, off: true},
+		"the pool has no probes": {before: []netip.AddrPort{a}, probes: []*lease.Probes{said(true, a)},
+			off: true},
 	} {
-		w := &decide.World{Pool: pools[0], Stored: decide.Stored{Claims: &claims.Claims{Pool: "p", Down: test.before}}, IsLive: true, Now: noon}
+		w := &decide.World{Pool: pools[0], Stored: decide.Stored{Claims: &claims.Claims{Pool: "p", Down: test.before}},
+			IsLive: true, Now: noon}
 		w.Pool.ProbesBackends = !test.off
 		for i, probes := range test.probes {
-			w.Gateways = append(w.Gateways, decide.Gateway{IsLive: !test.stale, Gateway: lease.Gateway{Name: string(rune('a' + i)), Pool: "p",
-				Facts: &lease.Facts{Capacity: 1}, Report: &lease.Report{Probes: probes}}})
+			w.Gateways = append(w.Gateways,
+				decide.Gateway{IsLive: !test.stale, Gateway: lease.Gateway{Name: string(rune('a' + i)), Pool: "p",
+					Facts: &lease.Facts{Capacity: 1}, Report: &lease.Report{Probes: probes}}})
 		}
 		got := test.before
 		if d := decide.Decide(w); d.Claims != nil {

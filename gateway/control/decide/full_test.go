@@ -37,7 +37,8 @@ func newFullPool(t testing.TB, more string) *fullPool {
 	}
 	f := &fullPool{TB: t, pool: pools[0], stored: claims.Claims{Pool: "p"}, now: noon}
 	for i := range claims.MaxRanges {
-		a := netip.AddrFrom16([16]byte(append(bytes.Repeat([]byte{0xff}, 14), 0x10+byte(i>>8), byte(i)))) // has the longest text
+		// has the longest text
+		a := netip.AddrFrom16([16]byte(append(bytes.Repeat([]byte{0xff}, 14), 0x10+byte(i>>8), byte(i))))
 		f.pools = append(f.pools, claims.Range{First: a, Last: a})
 	}
 	return f
@@ -71,7 +72,8 @@ func (f *fullPool) pass() decide.Decision {
 		deleted[f.stored.Muxes[i].Key] = f.stored.Muxes[i].UID
 	}
 	a := lease.Gateway{Name: "a", Pool: "p", Facts: &lease.Facts{Capacity: 1}, Report: &lease.Report{}}
-	d := decide.Decide(&decide.World{Pool: f.pool, Pools: f.pools, Stored: decide.Stored{Claims: &f.stored}, Muxes: f.muxes, IsLive: true,
+	d := decide.Decide(&decide.World{Pool: f.pool, Pools: f.pools, Stored: decide.Stored{Claims: &f.stored},
+		Muxes: f.muxes, IsLive: true,
 		Now: f.now, Deleted: deleted, Gateways: []decide.Gateway{{IsLive: true, Gateway: a}}})
 	if d.Claims != nil {
 		f.store(*d.Claims)
@@ -126,7 +128,8 @@ func TestClaimsFullOfMuxesCanBeEmptied(t *testing.T) {
 	f.empty()
 }
 
-// TestClaimsBeyondTheRoomForMuxesCanBeEmptied: addresses that muxes show are added to a restored copy, however full it is.
+// TestClaimsBeyondTheRoomForMuxesCanBeEmptied: addresses that muxes show are added to a restored copy, however full it
+// is.
 func TestClaimsBeyondTheRoomForMuxesCanBeEmptied(t *testing.T) {
 	f := newFullPool(t, "")
 	filled := claims.Claims{Pool: "p", Gateways: []claims.Gateway{{Name: "a"}}}
@@ -186,8 +189,8 @@ func TestNamespaceHasAsManyMuxesAsThePoolAllows(t *testing.T) {
 	}
 }
 
-// BenchmarkWorstPool decides about a pool whose claims a tenant fills: 6,000 new muxes at once, which are more than fit, and then the deletion of
-// all of them.
+// BenchmarkWorstPool decides about a pool whose claims a tenant fills: 6,000 new muxes at once, which are more than
+// fit, and then the deletion of all of them.
 //
 // Target: 3 s for each.
 func BenchmarkWorstPool(b *testing.B) {

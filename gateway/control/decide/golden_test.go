@@ -68,7 +68,9 @@ func printed(d decide.Decision, strays []decide.Status) string {
 	}
 	printStatuses(&b, "show", d.Show)
 	printStatuses(&b, "stray", strays)
-	keys := slices.SortedFunc(maps.Keys(d.Missing), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
+	keys := slices.SortedFunc(maps.Keys(d.Missing), func(a, b types.NamespacedName) int {
+		return cmp.Compare(a.String(), b.String())
+	})
 	for _, key := range keys {
 		fmt.Fprintf(&b, "missing: %s for %s\n", key, noon.Sub(d.Missing[key]))
 	}
@@ -79,7 +81,8 @@ func printed(d decide.Decision, strays []decide.Status) string {
 		fmt.Fprintf(&b, "alarm %s %s: %s\n", a.Gateway, a.Reason, a.Message)
 	}
 	f := d.Figures
-	fmt.Fprintf(&b, "held %d, released %d of %d; gateways %d, live %d; uncarried %d; frozen %t\n", f.Held, f.Released, f.Size, f.Gateways, f.Live,
+	fmt.Fprintf(&b, "held %d, released %d of %d; gateways %d, live %d; uncarried %d; frozen %t\n", f.Held, f.Released,
+		f.Size, f.Gateways, f.Live,
 		f.Uncarried, f.IsFrozen)
 	return b.String()
 }

@@ -14,7 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Mux is a Service whose class names a pool of gateways, or a Service that still has our conditions or annotation from when its class did.
+// Mux is a Service whose class names a pool of gateways, or a Service that still has our conditions or annotation from
+// when its class did.
 type Mux struct {
 	Key types.NamespacedName
 	UID types.UID
@@ -59,12 +60,14 @@ func Parse(language validation.Language, svc *corev1.Service) (Mux, bool) {
 	settings, found := language.ParseGateways(svc)
 	m.Settings, m.Problems = settings, found.Problems
 	m.isPlain = !slices.ContainsFunc(svc.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool {
-		return i.IP == "" || i.Hostname != "" || len(i.Ports) > 0 || i.IPMode == nil || *i.IPMode != corev1.LoadBalancerIPModeProxy
+		return i.IP == "" || i.Hostname != "" || len(i.Ports) > 0 || i.IPMode == nil ||
+			*i.IPMode != corev1.LoadBalancerIPModeProxy
 	})
 	return m, true
 }
 
-// families are the IP families for which the mux needs an address. A mux that only prefers two families gets those of the pool.
+// families are the IP families for which the mux needs an address. A mux that only prefers two families gets those of
+// the pool.
 func (m *Mux) families(has func(corev1.IPFamily) bool) []corev1.IPFamily {
 	all := m.Service.Spec.IPFamilies
 	if len(all) == 0 {

@@ -8,8 +8,9 @@ import (
 	"nowake.ai/svc-lb-mux/gateway/claims"
 )
 
-// graceOfAll is how many graces pass before claims are released if every mux of a pool is missing. The list is more probably wrong than
-// right then: an API server that was restored from a backup, or a proxy with a fault, can answer with an empty one.
+// graceOfAll is how many graces pass before claims are released if every mux of a pool is missing. The list is more
+// probably wrong than right then: an API server that was restored from a backup, or a proxy with a fault, can answer
+// with an empty one.
 const graceOfAll = 10
 
 // orphans releases claims whose mux is gone.
@@ -79,16 +80,19 @@ func (d *deciding) missing() ([]claims.Mux, int) {
 	return missing, held
 }
 
-// hides is true if a Service that isn't this pool's mux any more still shows one of the claim's addresses. The status must lose the address
-// before the claim is released: hides adds that write. For a mux of another pool, the decision about that pool hides the address.
+// hides is true if a Service that isn't this pool's mux any more still shows one of the claim's addresses. The status
+// must lose the address before the claim is released: hides adds that write. For a mux of another pool, the decision
+// about that pool hides the address.
 func (d *deciding) hides(claim claims.Mux) bool {
 	for i := range d.Others {
 		o := &d.Others[i]
-		if o.Key != claim.Key || !slices.ContainsFunc(claim.Addresses, func(a netip.Addr) bool { return slices.Contains(o.Shown, a) }) {
+		if o.Key != claim.Key ||
+			!slices.ContainsFunc(claim.Addresses, func(a netip.Addr) bool { return slices.Contains(o.Shown, a) }) {
 			continue
 		}
 		if !o.IsMux {
-			d.Hide = append(d.Hide, Status{Mux: o, SetsAddresses: true, Addressed: o.addressed, Carried: o.carried, CarriedBy: o.carriedBy})
+			d.Hide = append(d.Hide,
+				Status{Mux: o, SetsAddresses: true, Addressed: o.addressed, Carried: o.carried, CarriedBy: o.carriedBy})
 		}
 		return true
 	}

@@ -67,7 +67,8 @@ type sceneGateway struct {
 	Refused    map[string]string   `json:"refused"`    // message by UID
 	Omitted    int                 `json:"omitted"`
 	Fault      string              `json:"fault"`
-	// Sends and Believes are the intervals that the gateway reports for the stored claims, or for older ones if Late is true.
+	// Sends and Believes are the intervals that the gateway reports for the stored claims, or for older ones if Late is
+	// true.
 	Sends    string `json:"sends"`
 	Believes string `json:"believes"`
 	Late     bool   `json:"late"`
@@ -92,7 +93,8 @@ func (s *scene) world(t testing.TB) *decide.World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &decide.World{Pool: pools[0], IsLive: !s.Cached, Namespaces: s.Namespaces, Now: noon, Missing: map[types.NamespacedName]time.Time{}}
+	w := &decide.World{Pool: pools[0], IsLive: !s.Cached, Namespaces: s.Namespaces, Now: noon,
+		Missing: map[types.NamespacedName]time.Time{}}
 	w.Stored = decide.Stored{Version: lease.Version{ResourceVersion: "2"}, Problem: s.Unreadable, MayRebuild: !s.Waits}
 	if s.Claims != nil {
 		text, err := json.Marshal(s.Claims)
@@ -143,7 +145,8 @@ func (m *sceneMux) service(t testing.TB) *corev1.Service {
 		uid = m.Name
 	}
 	svc := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: m.Name, UID: types.UID(uid), ResourceVersion: "1", Annotations: map[string]string{},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: m.Name, UID: types.UID(uid), ResourceVersion: "1",
+			Annotations:       map[string]string{},
 			CreationTimestamp: metav1.NewTime(noon.Add(-time.Duration(m.Age) * time.Second))},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, IPFamilies: m.Families},
 	}
@@ -165,11 +168,13 @@ func (m *sceneMux) service(t testing.TB) *corev1.Service {
 	proxy := corev1.LoadBalancerIPModeProxy
 	svc.Status.LoadBalancer.Ingress = m.Ingress
 	for _, a := range m.Shown {
-		svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: a, IPMode: &proxy})
+		svc.Status.LoadBalancer.Ingress = append(svc.Status.LoadBalancer.Ingress,
+			corev1.LoadBalancerIngress{IP: a, IPMode: &proxy})
 	}
 	add := func(kind, reason string) {
 		if reason != "" {
-			svc.Status.Conditions = append(svc.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason})
+			svc.Status.Conditions = append(svc.Status.Conditions,
+				metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason})
 		}
 	}
 	add(l.Keys().Addressed, m.Addressed)

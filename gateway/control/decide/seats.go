@@ -40,7 +40,8 @@ func (d *deciding) placed() ([]claims.Seat, []claims.Gateway, bool) {
 			}
 			continue
 		}
-		candidates = append(candidates, place.Gateway{Name: g.Name, Zone: g.Facts.Zone, Capacity: min(g.Facts.Capacity, d.Pool.MaxCapacity)})
+		candidates = append(candidates,
+			place.Gateway{Name: g.Name, Zone: g.Facts.Zone, Capacity: min(g.Facts.Capacity, d.Pool.MaxCapacity)})
 		gateways = append(gateways, claims.Gateway{Name: g.Name, Addresses: slices.Clone(g.Facts.Addresses)})
 		if g.IsLive && g.Facts.Capacity > 0 {
 			live++
@@ -111,7 +112,8 @@ func (d *deciding) setSeats() {
 
 func equalClaims(a, b claims.Claims) bool {
 	return a.Pool == b.Pool && slices.EqualFunc(a.Muxes, b.Muxes, func(x, y claims.Mux) bool {
-		return x.Key == y.Key && x.UID == y.UID && x.Seat == y.Seat && x.ReleasedAt.Equal(y.ReleasedAt) && slices.Equal(x.Addresses, y.Addresses)
+		return x.Key == y.Key && x.UID == y.UID && x.Seat == y.Seat && x.ReleasedAt.Equal(y.ReleasedAt) &&
+			slices.Equal(x.Addresses, y.Addresses)
 	}) && slices.EqualFunc(a.Seats, b.Seats, func(x, y claims.Seat) bool {
 		return x.RouterID == y.RouterID && slices.Equal(x.Order, y.Order)
 	}) && slices.EqualFunc(a.Gateways, b.Gateways, func(x, y claims.Gateway) bool {
@@ -121,5 +123,6 @@ func equalClaims(a, b claims.Claims) bool {
 
 // sameAddresses is true if both have the same addresses in any order.
 func sameAddresses(a, b []netip.Addr) bool {
-	return slices.Equal(slices.SortedFunc(slices.Values(a), netip.Addr.Compare), slices.SortedFunc(slices.Values(b), netip.Addr.Compare))
+	return slices.Equal(slices.SortedFunc(slices.Values(a), netip.Addr.Compare),
+		slices.SortedFunc(slices.Values(b), netip.Addr.Compare))
 }

@@ -34,8 +34,8 @@ func (d *deciding) status(m *Mux) {
 	d.write(m, set)
 }
 
-// shows returns the addresses that the mux's status shows: those that it shows already and may keep, and those that are stored as its
-// claim and programmed on enough live gateways.
+// shows returns the addresses that the mux's status shows: those that it shows already and may keep, and those that are
+// stored as its claim and programmed on enough live gateways.
 func (d *deciding) shows(m *Mux) []netip.Addr {
 	base, _ := d.base.Find(m.Key)
 	isStored := false
@@ -82,8 +82,8 @@ func (d *deciding) addressed(m *Mux, claim *claims.Mux) Condition {
 	return Condition{yes, Addressed, textAddressed(claim.Addresses, d.Pool.Name)}
 }
 
-// carriedBy decides the condition Carried, and which gateways answer for the addresses. While no gateway is live, the gateways that
-// answered last are still named: a stale Lease proves nothing.
+// carriedBy decides the condition Carried, and which gateways answer for the addresses. While no gateway is live, the
+// gateways that answered last are still named: a stale Lease proves nothing.
 func (d *deciding) carriedBy(m *Mux, claim *claims.Mux) (Condition, string) {
 	programmed := d.programmed(m, claim.Addresses)
 	holders := d.holders(m, claim, programmed)
@@ -115,8 +115,8 @@ func (d *deciding) carriedBy(m *Mux, claim *claims.Mux) (Condition, string) {
 	return Condition{yes, Carried, textCarried(holders, programmed)}, carries
 }
 
-// holders returns the gateways that answer for the mux's addresses: those that hold its seat. Without announcements, every gateway that has
-// programmed the addresses does.
+// holders returns the gateways that answer for the mux's addresses: those that hold its seat. Without announcements,
+// every gateway that has programmed the addresses does.
 func (d *deciding) holders(m *Mux, claim *claims.Mux, programmed []string) []string {
 	if d.Pool.Announce == config.AnnounceNone {
 		return programmed
@@ -132,7 +132,8 @@ func (d *deciding) holders(m *Mux, claim *claims.Mux, programmed []string) []str
 	return slices.Compact(names)
 }
 
-// refused returns the refusals of live gateways as one sentence, and true if one of these gateways has programmed no address of the mux.
+// refused returns the refusals of live gateways as one sentence, and true if one of these gateways has programmed no
+// address of the mux.
 func (d *deciding) refused(m *Mux) (string, bool) {
 	var texts []string
 	isWhole := false
@@ -190,10 +191,12 @@ func (d *deciding) holder(a netip.Addr) string {
 // write adds a status to the writes, if anything changes.
 func (d *deciding) write(m *Mux, set Status) {
 	set.Events = append(set.Events, transitions(m, &set)...)
-	if !set.SetsAddresses && set.Addressed == m.addressed && set.Carried == m.carried && set.CarriedBy == m.carriedBy && !set.Clean {
+	if !set.SetsAddresses && set.Addressed == m.addressed && set.Carried == m.carried && set.CarriedBy == m.carriedBy &&
+		!set.Clean {
 		return
 	}
-	if set.SetsAddresses && slices.ContainsFunc(m.Shown, func(a netip.Addr) bool { return !slices.Contains(set.Addresses, a) }) {
+	if set.SetsAddresses &&
+		slices.ContainsFunc(m.Shown, func(a netip.Addr) bool { return !slices.Contains(set.Addresses, a) }) {
 		d.Hide = append(d.Hide, set)
 		return
 	}
@@ -211,7 +214,8 @@ func transitions(m *Mux, set *Status) []Event {
 	}
 	before, c := m.carried, set.Carried
 	switch changed := c.Status != before.Status || c.Reason != before.Reason; {
-	case changed && (c.Reason == NotAddressed || c.Reason == NotProgrammed && before.Status != yes): // Addressed says it, or programming is under way
+	case changed && (c.Reason == NotAddressed || c.Reason == NotProgrammed && before.Status != yes):
+		// Addressed says it, or programming is under way
 	case changed:
 		events = append(events, Event{c.Status != yes || c.Reason == PartlyRefused, c.Reason, c.Message})
 	case c.Status == yes && m.carriedBy != "" && m.carriedBy != set.CarriedBy:

@@ -6,9 +6,9 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Strays decides the statuses of Services that belong to no pool of the configuration. It never changes their addresses: an admin who takes
-// a pool out of the configuration by mistake must not take muxes down. The result changes only conditions and our annotation. The caller
-// writes it like Show.
+// Strays decides the statuses of Services that belong to no pool of the configuration. It never changes their
+// addresses: an admin who takes a pool out of the configuration by mistake must not take muxes down. The result changes
+// only conditions and our annotation. The caller writes it like Show.
 func Strays(language validation.Language, pools []string, others []Mux) []Status {
 	var d deciding
 	for i := range others {

@@ -30,8 +30,8 @@ type World struct {
 	Namespaces []string
 	// Elsewhere are the addresses that no mux of this pool may get: those in the claims of other pools.
 	Elsewhere []Reserved
-	// Missing are the muxes with a claim that live lists lacked, and when the first of these lists was read. The empty name stands for all
-	// muxes, while there are no claims.
+	// Missing are the muxes with a claim that live lists lacked, and when the first of these lists was read. The empty
+	// name stands for all muxes, while there are no claims.
 	Missing map[types.NamespacedName]time.Time
 	// Deleted are the muxes whose deletion a watch told, with their UIDs. That proves more than absence from a list.
 	Deleted map[types.NamespacedName]types.UID

@@ -66,7 +66,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	span := func(to *time.Duration, name, usage string) { set.DurationVar(to, name, *to, usage) }
 	text(&o.Pools, "pools", "`file` with the pools of addresses")
 	text(&o.APIPrefix, "api-prefix", "`prefix` of annotations and classes (API_PREFIX)")
-	text(&o.Namespace, "namespace", "the process's own `namespace`, which has its lease, the gateways' Leases, and the claims (NAMESPACE)")
+	text(&o.Namespace, "namespace", "the process's own `namespace`, which has its lease, the gateways' Leases, and the "+
+		"claims (NAMESPACE)")
 	text(&o.MuxNamespaces, "mux-namespaces", "`namespaces` of muxes, separated by commas; all if empty")
 	text(&o.LogLevel, "log-level", "debug, info, warn or error; info unless SVC_LB_MUX_DEBUG is true")
 	text(&o.ProbeAddress, "probe-address", "`host:port` to serve /healthz, /readyz and /metrics on, over plain HTTP")
@@ -74,7 +75,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 		"`file` with the connection to the API server (KUBECONFIG); if empty, the pod's service account is used")
 	set.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "write only while this process is the leader")
 	text(&o.LeaseName, "lease-name", "`name` of the lease that leaders hold")
-	span(&o.LeaseDuration, "lease-duration", "`time` after its last renewal at which a lease expires and another process may lead")
+	span(&o.LeaseDuration, "lease-duration", "`time` after its last renewal at which a lease expires and another "+
+		"process may lead")
 	span(&o.RenewDeadline, "renew-deadline", "`time` for which the leader retries to renew its lease before it steps down")
 	span(&o.RetryPeriod, "retry-period", "`time` between two tries to get or renew the lease")
 	set.IntVar(&o.Writes, "writes", o.Writes, "`number` of statuses that are written at a time")
@@ -84,7 +86,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 func (o *Options) Check() error {
 	_, levelErr := o.level()
 	errs := []error{
-		flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), flags.Namespace("--namespace (NAMESPACE)", o.Namespace), levelErr,
+		flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), flags.Namespace("--namespace (NAMESPACE)",
+			o.Namespace), levelErr,
 		flags.Address("--probe-address", o.ProbeAddress, "8081"), o.checkLease(),
 	}
 	for _, namespace := range flags.List(o.MuxNamespaces) {
@@ -99,8 +102,8 @@ func (o *Options) Check() error {
 		errs = append(errs, err)
 	}
 	if o.Kubeconfig == "" && !o.InPod {
-		errs = append(errs, errors.New("--kubeconfig (KUBECONFIG) is empty, and this process isn't in a pod of a cluster: name the file with "+
-			"the connection to the API server"))
+		errs = append(errs, errors.New("--kubeconfig (KUBECONFIG) is empty, and this process isn't in a pod of a cluster: "+
+			"name the file with the connection to the API server"))
 	}
 	return errors.Join(errs...)
 }
@@ -108,13 +111,16 @@ func (o *Options) Check() error {
 func (o *Options) checkLease() error {
 	var errs []error
 	if len(kube.IsDNS1123Subdomain(o.LeaseName)) > 0 {
-		errs = append(errs, fmt.Errorf("--lease-name %q can't be a lease's name: write lower-case letters, digits and dashes", o.LeaseName))
+		errs = append(errs, fmt.Errorf("--lease-name %q can't be a lease's name: write lower-case letters, digits and "+
+			"dashes", o.LeaseName))
 	}
 	const longest = 24 * time.Hour
-	if o.LeaseDuration < time.Second || o.LeaseDuration > longest || o.RenewDeadline >= o.LeaseDuration || o.RetryPeriod <= 0 ||
+	if o.LeaseDuration < time.Second || o.LeaseDuration > longest || o.RenewDeadline >= o.LeaseDuration ||
+		o.RetryPeriod <= 0 ||
 		o.RetryPeriod >= o.RenewDeadline*5/6 {
-		errs = append(errs, fmt.Errorf("--lease-duration %s, --renew-deadline %s and --retry-period %s don't fit together: write retry period < "+
-			"5/6 of the renew deadline < lease duration, and 1s to %s for the last one", o.LeaseDuration, o.RenewDeadline, o.RetryPeriod, longest))
+		errs = append(errs, fmt.Errorf("--lease-duration %s, --renew-deadline %s and --retry-period %s don't fit together: "+
+			"write retry period < 5/6 of the renew deadline < lease duration, and 1s to %s for the last one", o.LeaseDuration,
+			o.RenewDeadline, o.RetryPeriod, longest))
 	}
 	return errors.Join(errs...)
 }

@@ -20,7 +20,8 @@ func pools(t *testing.T, text string) string {
 
 func TestMistakesAreNamedWithTheirFlags(t *testing.T) {
 	good := pools(t, "pools: [{name: p, addresses: [192.0.2.0/24], routerIDs: [7]}]")
-	overlap := pools(t, "pools: [{name: p, addresses: [192.0.2.0/24], routerIDs: [7]}, {name: q, addresses: [192.0.2.1], routerIDs: [8]}]")
+	overlap := pools(t, "pools: [{name: p, addresses: [192.0.2.0/24], routerIDs: [7]}, {name: q, addresses: "+
+		"[192.0.2.1], routerIDs: [8]}]")
 	for name, test := range map[string]struct {
 		args []string
 		says string

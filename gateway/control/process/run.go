@@ -36,8 +36,8 @@ import (
 // stopTimeout limits the wait for running work after the process is told to end.
 const stopTimeout = 10 * time.Second
 
-// Run works until the context ends, then releases the lease, and returns nil. It returns an error if the work fails or the lease is lost:
-// the process is started again then, without memory.
+// Run works until the context ends, then releases the lease, and returns nil. It returns an error if the work fails or
+// the lease is lost: the process is started again then, without memory.
 func Run(ctx context.Context, options Options, version string, to io.Writer) error {
 	if err := options.Check(); err != nil {
 		return err
@@ -74,7 +74,8 @@ func Run(ctx context.Context, options Options, version string, to io.Writer) err
 	if err := m.Add(probeServer(probes, routes(m, registry))); err != nil {
 		return err
 	}
-	logger.Info("starting", "version", version, "probeAddress", probes.Addr().String(), "apiPrefix", options.APIPrefix, "namespace", options.Namespace)
+	logger.Info("starting", "version", version, "probeAddress", probes.Addr().String(), "apiPrefix", options.APIPrefix,
+		"namespace", options.Namespace)
 	if err := work(ctx, m); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("gateway controller: %w", err)
 	}
@@ -82,8 +83,8 @@ func Run(ctx context.Context, options Options, version string, to io.Writer) err
 	return nil
 }
 
-// work runs the manager. A manager that is stopped while it fills its caches never returns, for example if no API server answers. Then work
-// returns without it: nothing of ours has started yet.
+// work runs the manager. A manager that is stopped while it fills its caches never returns, for example if no API
+// server answers. Then work returns without it: nothing of ours has started yet.
 func work(ctx context.Context, m manager.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
@@ -131,11 +132,14 @@ func addController(m manager.Manager, o *Options, broadcaster record.EventBroadc
 		rebuildAfter = o.LeaseDuration
 	}
 	c := control.New(control.Settings{
-		Language: language, Namespace: o.Namespace, MuxNamespaces: namespaces, Pools: pools, RebuildAfter: rebuildAfter, Writes: o.Writes,
-		Now: time.Now, Metrics: metrics,
+		Language: language, Namespace: o.Namespace, MuxNamespaces: namespaces, Pools: pools, RebuildAfter: rebuildAfter,
+		Writes: o.Writes,
+		Now:    time.Now, Metrics: metrics,
 	}, &control.Kube{
-		Keys: language.Keys(), Namespace: o.Namespace, MuxNamespaces: namespaces, Cache: m.GetClient(), Live: m.GetAPIReader(),
-		Writer: m.GetClient(), Events: broadcaster.NewRecorder(clientscheme.Scheme, corev1.EventSource{Component: "svc-lb-mux-gateway-controller"}),
+		Keys: language.Keys(), Namespace: o.Namespace, MuxNamespaces: namespaces, Cache: m.GetClient(),
+		Live:   m.GetAPIReader(),
+		Writer: m.GetClient(),
+		Events: broadcaster.NewRecorder(clientscheme.Scheme, corev1.EventSource{Component: "svc-lb-mux-gateway-controller"}),
 	})
 	return c.Setup(m, m.GetCache())
 }
@@ -160,16 +164,18 @@ func newBroadcaster(kube *rest.Config) (record.EventBroadcaster, error) {
 	if err != nil {
 		return nil, err
 	}
-	broadcaster := record.NewBroadcaster(record.WithSleepDuration(time.Second), record.WithCorrelatorOptions(record.CorrelatorOptions{
-		SpamKeyFunc: func(event *corev1.Event) string {
-			return event.InvolvedObject.Namespace + "/" + event.InvolvedObject.Name + "/" + event.Reason
-		},
-	}))
+	broadcaster := record.NewBroadcaster(record.WithSleepDuration(time.Second),
+		record.WithCorrelatorOptions(record.CorrelatorOptions{
+			SpamKeyFunc: func(event *corev1.Event) string {
+				return event.InvolvedObject.Namespace + "/" + event.InvolvedObject.Name + "/" + event.Reason
+			},
+		}))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: set.CoreV1().Events("")})
 	return broadcaster, nil
 }
 
-// probeServer serves probes and metrics from the start, even while the API server is away and while this process doesn't lead.
+// probeServer serves probes and metrics from the start, even while the API server is away and while this process
+// doesn't lead.
 func probeServer(listener net.Listener, routes http.Handler) *manager.Server {
 	return &manager.Server{
 		Name: "probes and metrics", Listener: listener, ShutdownTimeout: ptr.To(time.Second),
@@ -180,7 +186,8 @@ func probeServer(listener net.Listener, routes http.Handler) *manager.Server {
 	}
 }
 
-// routes serves probes and metrics. A process is healthy if it answers, and ready once its caches are filled, so that it could lead.
+// routes serves probes and metrics. A process is healthy if it answers, and ready once its caches are filled, so that
+// it could lead.
 func routes(m manager.Manager, registry *prometheus.Registry) http.Handler {
 	paths := http.NewServeMux()
 	paths.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
@@ -188,13 +195,15 @@ func routes(m manager.Manager, registry *prometheus.Registry) http.Handler {
 		within, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
 		if !m.GetCache().WaitForCacheSync(within) {
-			http.Error(w, "the cache isn't filled yet: is the API server there, and may we list Services, and Leases and ConfigMaps in our namespace?",
+			http.Error(w, "the cache isn't filled yet: is the API server there, and may we list Services, and Leases and "+
+				"ConfigMaps in our namespace?",
 				http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = io.WriteString(w, "ok\n")
 	})
-	paths.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{registry, crmetrics.Registry}, promhttp.HandlerOpts{}))
+	paths.Handle("/metrics",
+		promhttp.HandlerFor(prometheus.Gatherers{registry, crmetrics.Registry}, promhttp.HandlerOpts{}))
 	return paths
 }
 
@@ -202,7 +211,8 @@ func newRegistry(version string) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "svc_lb_mux_build_info", Help: "1; the labels say which build this is.",
-		ConstLabels: prometheus.Labels{"component": "gateway-controller", "version": version, "go_version": runtime.Version()},
+		ConstLabels: prometheus.Labels{"component": "gateway-controller", "version": version,
+			"go_version": runtime.Version()},
 	})
 	build.Set(1)
 	registry.MustRegister(build)

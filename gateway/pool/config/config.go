@@ -28,12 +28,13 @@ type Pool struct {
 	ReturnPath string
 	// RouterIDs are the seats, sorted.
 	RouterIDs []uint8
-	// Grace is how long a mux must be missing before its addresses are released, unless a watch told its deletion. It is also how long
-	// released addresses stay reserved for the mux.
+	// Grace is how long a mux must be missing before its addresses are released, unless a watch told its deletion. It is
+	// also how long released addresses stay reserved for the mux.
 	Grace time.Duration
 	// AdvertInterval is the time between two adverts of a seat's holder.
 	AdvertInterval time.Duration
-	// MuxesPerNamespace is how many muxes of a namespace get addresses. Addresses that are still reserved for deleted muxes count, too.
+	// MuxesPerNamespace is how many muxes of a namespace get addresses. Addresses that are still reserved for deleted
+	// muxes count, too.
 	MuxesPerNamespace int
 	// MaxCapacity is the largest capacity that counts. A gateway itself says its capacity.
 	MaxCapacity int
@@ -148,13 +149,15 @@ func (y *poolYAML) pool() (Pool, error) {
 	if y.ReleaseGrace != "" {
 		p.Grace, err = time.ParseDuration(y.ReleaseGrace)
 		if err != nil || p.Grace < minGrace || p.Grace > maxGrace {
-			errs = append(errs, fmt.Errorf("releaseGrace %q: write a time from %s to %s, such as 5m", y.ReleaseGrace, minGrace, maxGrace))
+			errs = append(errs, fmt.Errorf("releaseGrace %q: write a time from %s to %s, such as 5m", y.ReleaseGrace, minGrace,
+				maxGrace))
 		}
 	}
 	if y.AdvertInterval != "" {
 		p.AdvertInterval, err = time.ParseDuration(y.AdvertInterval)
 		if err != nil || !claims.IsInterval(p.AdvertInterval) {
-			errs = append(errs, fmt.Errorf("advertInterval %q: write a time from %s to %s in steps of %s, such as 200ms", y.AdvertInterval,
+			errs = append(errs, fmt.Errorf("advertInterval %q: write a time from %s to %s in steps of %s, such as 200ms",
+				y.AdvertInterval,
 				claims.IntervalStep, claims.LongestInterval, claims.IntervalStep))
 		}
 	}
@@ -164,7 +167,8 @@ func (y *poolYAML) pool() (Pool, error) {
 	if n := p.MaxCapacity; n < 1 || n > maxMaxCapacity {
 		errs = append(errs, fmt.Errorf("maxCapacity %d: write a number from 1 to %d", n, maxMaxCapacity))
 	}
-	if every, err := time.ParseDuration(cmp.Or(y.ProbeBackends, "1s")); err != nil || every < time.Second || every > time.Hour {
+	if every, err := time.ParseDuration(cmp.Or(y.ProbeBackends, "1s")); err != nil || every < time.Second ||
+		every > time.Hour {
 		errs = append(errs, fmt.Errorf("probeBackends %q: write a time from 1s to 1h, such as 2s", y.ProbeBackends))
 	}
 	return p, errors.Join(errs...)
@@ -190,7 +194,8 @@ func (p *Pool) readRouterIDs(list []intstr.IntOrString) error {
 			to = from
 		}
 		first, last := intstr.Parse(strings.TrimSpace(from)), intstr.Parse(strings.TrimSpace(to))
-		if first.Type != intstr.Int || last.Type != intstr.Int || first.IntVal < 1 || last.IntVal > 255 || first.IntVal > last.IntVal {
+		if first.Type != intstr.Int || last.Type != intstr.Int || first.IntVal < 1 || last.IntVal > 255 ||
+			first.IntVal > last.IntVal {
 			return fmt.Errorf("routerIDs: %q: write numbers from 1 to 255, or ranges such as 50-53", list[i].String())
 		}
 		for id := first.IntVal; id <= last.IntVal; id++ {
@@ -199,8 +204,8 @@ func (p *Pool) readRouterIDs(list []intstr.IntOrString) error {
 	}
 	p.RouterIDs = slices.Sorted(maps.Keys(ids))
 	if len(ids) == 0 && p.Announce != AnnounceNone {
-		return fmt.Errorf("routerIDs: there is none, and announce is %s: list numbers from 1 to 255 that nothing else on the segment uses, such "+
-			"as 50-53", p.Announce)
+		return fmt.Errorf("routerIDs: there is none, and announce is %s: list numbers from 1 to 255 that nothing else on "+
+			"the segment uses, such as 50-53", p.Announce)
 	}
 	return nil
 }
@@ -226,20 +231,22 @@ func checkTogether(pools []Pool) error {
 		}
 		for j := range pools[:i] {
 			if a := pools[j].Ranges.Shared(p.Ranges); a.IsValid() {
-				errs = append(errs, fmt.Errorf("address %s is in pool %s and in pool %s: take it out of one of them", a, pools[j].Name, p.Name))
+				errs = append(errs, fmt.Errorf("address %s is in pool %s and in pool %s: take it out of one of them", a,
+					pools[j].Name, p.Name))
 			}
 		}
 		for _, id := range p.RouterIDs {
 			if other, twice := owner[id]; twice {
-				errs = append(errs, fmt.Errorf("router ID %d is in pool %s and in pool %s: take it out of one of them", id, other, p.Name))
+				errs = append(errs, fmt.Errorf("router ID %d is in pool %s and in pool %s: take it out of one of them", id, other,
+					p.Name))
 				break
 			}
 			owner[id] = p.Name
 		}
 	}
 	if n := len(Addresses(pools)); n > claims.MaxRanges {
-		errs = append(errs, fmt.Errorf("the pools have %d ranges of addresses between the excluded ones, and at most %d are possible: write networks instead of "+
-			"single addresses", n, claims.MaxRanges))
+		errs = append(errs, fmt.Errorf("the pools have %d ranges of addresses between the excluded ones, and at most %d "+
+			"are possible: write networks instead of single addresses", n, claims.MaxRanges))
 	}
 	return errors.Join(errs...)
 }

@@ -34,12 +34,15 @@ func TestPoolsAreReadWithTheirDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	office, public := pools[0], pools[1]
-	if office.Name != "office" || office.ReturnPath != "node" || office.Grace != 5*time.Minute || len(office.RouterIDs) != 0 ||
-		office.AdvertInterval != 100*time.Millisecond || office.MuxesPerNamespace != 256 || office.MaxCapacity != 1 || office.ProbesBackends {
+	if office.Name != "office" || office.ReturnPath != "node" || office.Grace != 5*time.Minute ||
+		len(office.RouterIDs) != 0 ||
+		office.AdvertInterval != 100*time.Millisecond || office.MuxesPerNamespace != 256 || office.MaxCapacity != 1 ||
+		office.ProbesBackends {
 		t.Errorf("%+v", office)
 	}
 	if public.Announce != "vrrp" || public.ReturnPath != "routed" || public.Grace != 10*time.Minute ||
-		public.AdvertInterval != 200*time.Millisecond || public.MuxesPerNamespace != 20 || public.MaxCapacity != 4 || !public.ProbesBackends || len(public.Ranges) != 2 ||
+		public.AdvertInterval != 200*time.Millisecond || public.MuxesPerNamespace != 20 || public.MaxCapacity != 4 ||
+		!public.ProbesBackends || len(public.Ranges) != 2 ||
 		len(public.Excluded) != 1 || string(public.RouterIDs) != "\x32\x33\x3c" {
 		t.Errorf("%+v", public)
 	}
@@ -64,28 +67,36 @@ func TestPoolsAreReadWithTheirDefaults(t *testing.T) {
 
 func TestBadPoolsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 	for name, test := range map[string]struct{ old, now, says string }{
-		"overlapping pools":         {"198.51.100.1", "192.0.2.9", "address 192.0.2.9 is in pool office and in pool public: take it out of one of them"},
-		"one router ID, two pools":  {"announce: none", "routerIDs: [51]", "router ID 51 is in pool office and in pool public"},
-		"a name twice":              {"name: office", "name: public", `pool "public" is there twice`},
-		"no name":                   {"name: office", "name: ''", "the name must be"},
-		"no addresses":              {"addresses: [198.51.100.1]", "addresses: []", `pool "office": addresses: there is none`},
-		"a bad range":               {"198.51.100.1", "198.51.100.1-x", "is no range of addresses"},
-		"a bad exclusion":           {"exclude: [192.0.2.0]", "exclude: [x]", `exclude: "x" is no range`},
-		"an unknown announcer":      {"announce: vrrp", "announce: bgp", `announce "bgp": write one of vrrp, none`},
-		"an unknown return path":    {"returnPath: routed", "returnPath: x", `returnPath "x": write one of node, routed, gateway`},
+		"overlapping pools": {"198.51.100.1", "192.0.2.9", "address 192.0.2.9 is in pool office and in pool " +
+			"public: take it out of one of them"},
+		"one router ID, two pools": {"announce: none", "routerIDs: [51]", "router ID 51 is in pool office and in pool " +
+			"public"},
+		"a name twice": {"name: office", "name: public", `pool "public" is there twice`},
+		"no name":      {"name: office", "name: ''", "the name must be"},
+		"no addresses": {"addresses: [198.51.100.1]", "addresses: []",
+			`pool "office": addresses: there is none`},
+		"a bad range":          {"198.51.100.1", "198.51.100.1-x", "is no range of addresses"},
+		"a bad exclusion":      {"exclude: [192.0.2.0]", "exclude: [x]", `exclude: "x" is no range`},
+		"an unknown announcer": {"announce: vrrp", "announce: bgp", `announce "bgp": write one of vrrp, none`},
+		"an unknown return path": {"returnPath: routed", "returnPath: x",
+			`returnPath "x": write one of node, routed, gateway`},
 		"no router IDs":             {"  announce: none\n", "", "routerIDs: there is none, and announce is vrrp"},
 		"router ID 0":               {"[60,", "[0,", `routerIDs: "0": write numbers from 1 to 255`},
 		"a router ID too many":      {"50-51", "250-256", `routerIDs: "250-256"`},
 		"a range backwards":         {"50-51", "51-50", `routerIDs: "51-50"`},
 		"a grace that is too short": {"10m", "1s", `releaseGrace "1s": write a time from 10s`},
-		"half an interval":          {"200ms", "15ms", `advertInterval "15ms": write a time from 10ms to 40.95s in steps of 10ms`},
-		"a namespace without muxes": {"muxesPerNamespace: 20", "muxesPerNamespace: 0", "muxesPerNamespace 0: write a number from 1 to 10000"},
-		"no capacity":               {"maxCapacity: 4", "maxCapacity: 0", "maxCapacity 0: write a number from 1 to 1000"},
-		"probes without a time":     {"probeBackends: 2s", "probeBackends: often", `probeBackends "often": write a time from 1s to 1h`},
-		"too many ranges":           {"[198.51.100.1]", "[" + strings.Repeat("198.51.100.1, ", 500) + "]", "the pools have 502 ranges of addresses"},
-		"an unknown field":          {"announce: none", "anounce: none", `unknown field "anounce"`},
-		"no pools":                  {valid, "pools: []", "has no pool"},
-		"no YAML":                   {valid, "pools: {", "can't be read"},
+		"half an interval": {"200ms", "15ms",
+			`advertInterval "15ms": write a time from 10ms to 40.95s in steps of 10ms`},
+		"a namespace without muxes": {"muxesPerNamespace: 20", "muxesPerNamespace: 0", "muxesPerNamespace 0: write a " +
+			"number from 1 to 10000"},
+		"no capacity": {"maxCapacity: 4", "maxCapacity: 0", "maxCapacity 0: write a number from 1 to 1000"},
+		"probes without a time": {"probeBackends: 2s", "probeBackends: often",
+			`probeBackends "often": write a time from 1s to 1h`},
+		"too many ranges": {"[198.51.100.1]", "[" + strings.Repeat("198.51.100.1, ", 500) + "]", "the pools have " +
+			"502 ranges of addresses"},
+		"an unknown field": {"announce: none", "anounce: none", `unknown field "anounce"`},
+		"no pools":         {valid, "pools: []", "has no pool"},
+		"no YAML":          {valid, "pools: {", "can't be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !strings.Contains(valid, test.old) {

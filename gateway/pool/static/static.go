@@ -30,8 +30,9 @@ var _ pool.Pool = (*Pool)(nil)
 
 // New makes a pool. held is what the claims say. If an address has two holders, the first holder counts.
 func New(name string, ranges, excluded claims.Ranges, held []pool.Holding) *Pool {
-	p := &Pool{name: name, ranges: ranges, excluded: excluded, taken: map[netip.Addr]string{}, avoided: map[netip.Addr]string{},
-		has: map[types.NamespacedName][]netip.Addr{}}
+	p := &Pool{name: name, ranges: ranges, excluded: excluded, taken: map[netip.Addr]string{},
+		avoided: map[netip.Addr]string{},
+		has:     map[types.NamespacedName][]netip.Addr{}}
 	for _, h := range held {
 		for _, a := range h.Addresses {
 			p.give(a, h.Mux)
@@ -147,7 +148,8 @@ func (p *Pool) choose(family corev1.IPFamily, request *pool.Request) (netip.Addr
 	if last.IsValid() {
 		return last, nil
 	}
-	return netip.Addr{}, refuse(pool.Full, "pool %s has no free %s address for mux %s: add addresses to the pool, or delete a mux",
+	return netip.Addr{}, refuse(pool.Full, "pool %s has no free %s address for mux %s: add addresses to the pool, or "+
+		"delete a mux",
 		p.name, family, request.Mux)
 }
 
@@ -179,7 +181,8 @@ func (p *Pool) Release(_ context.Context, mux types.NamespacedName) error {
 func (p *Pool) List(context.Context) ([]pool.Holding, error) {
 	var list []pool.Holding
 	for mux, addresses := range p.has {
-		list = append(list, pool.Holding{Mux: mux, Addresses: slices.SortedFunc(slices.Values(addresses), netip.Addr.Compare)})
+		list = append(list, pool.Holding{Mux: mux,
+			Addresses: slices.SortedFunc(slices.Values(addresses), netip.Addr.Compare)})
 	}
 	slices.SortFunc(list, func(a, b pool.Holding) int { return strings.Compare(a.Mux.String(), b.Mux.String()) })
 	return list, nil

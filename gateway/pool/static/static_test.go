@@ -32,7 +32,8 @@ func parse(t *testing.T, texts ...string) claims.Ranges {
 
 func newPool(t *testing.T) *static.Pool {
 	return static.New("office", parse(t, "192.0.2.0/30", "2001:db8::1-2001:db8::2"), parse(t, "192.0.2.0"),
-		[]pool.Holding{{Mux: mux("old"), Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("198.51.100.1")}}})
+		[]pool.Holding{{Mux: mux("old"),
+			Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("198.51.100.1")}}})
 }
 
 func TestEnsure(t *testing.T) {
@@ -42,13 +43,16 @@ func TestEnsure(t *testing.T) {
 		reason            pool.Reason
 		says              string
 	}{
-		"the lowest free addresses":           {mux: "new", want: "192.0.2.1 2001:db8::1"},
-		"a wanted address":                    {mux: "new", wanted: "192.0.2.3", want: "192.0.2.3 2001:db8::1"},
-		"a mux keeps what it has":             {mux: "old", want: "192.0.2.2 2001:db8::1"},
-		"a mux asks for what it has":          {mux: "old", wanted: "198.51.100.1", want: "198.51.100.1 2001:db8::1"},
-		"an address outside of the pool":      {mux: "new", wanted: "192.0.2.9", reason: pool.Outside, says: "192.0.2.9 isn't in pool office"},
-		"an excluded address":                 {mux: "new", wanted: "192.0.2.0", reason: pool.Outside, says: "192.0.2.0 is excluded"},
-		"an address that another mux has":     {mux: "new", wanted: "192.0.2.2", reason: pool.Taken, says: "taken by mux edge/old"},
+		"the lowest free addresses":  {mux: "new", want: "192.0.2.1 2001:db8::1"},
+		"a wanted address":           {mux: "new", wanted: "192.0.2.3", want: "192.0.2.3 2001:db8::1"},
+		"a mux keeps what it has":    {mux: "old", want: "192.0.2.2 2001:db8::1"},
+		"a mux asks for what it has": {mux: "old", wanted: "198.51.100.1", want: "198.51.100.1 2001:db8::1"},
+		"an address outside of the pool": {mux: "new", wanted: "192.0.2.9", reason: pool.Outside, says: "192.0.2.9 isn't " +
+			"in pool office"},
+		"an excluded address": {mux: "new", wanted: "192.0.2.0", reason: pool.Outside, says: "192.0.2.0 is " +
+			"excluded"},
+		"an address that another mux has": {mux: "new", wanted: "192.0.2.2", reason: pool.Taken, says: "taken by mux " +
+			"edge/old"},
 		"the other family's address is taken": {mux: "new", wanted: "2001:db8::9", reason: pool.Outside, says: "2001:db8::9"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +117,8 @@ func TestAvoidedAddressIsHandedOutLast(t *testing.T) {
 		return pool.Request{Mux: mux(name), Families: []corev1.IPFamily{corev1.IPv4Protocol}, Wanted: wanted}
 	}
 	var refusal *pool.Refusal
-	if got, err := p.Ensure(ctx, request("a", netip.MustParseAddr("192.0.2.1"))); !errors.As(err, &refusal) || refusal.Reason != pool.Taken ||
+	if got, err := p.Ensure(ctx, request("a", netip.MustParseAddr("192.0.2.1"))); !errors.As(err, &refusal) ||
+		refusal.Reason != pool.Taken ||
 		!strings.Contains(err.Error(), "192.0.2.1 is taken by gateway a") {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -131,9 +136,11 @@ func TestLargeExcludedPartsAreJumpedOver(t *testing.T) {
 		want     string
 		size     int
 	}{
-		"the first half":               {[]string{"2001:db8::/65"}, "2001:db8:0:0:8000::", 100},
-		"parts that overlap":           {[]string{"2001:db8::2:0-2001:db8::ffff:ffff:0:1", "2001:db8::/66", "2001:db8::/96"}, "2001:db8::ffff:ffff:0:2", 100},
-		"all but the last address":     {[]string{"2001:db8::-2001:db8::ffff:ffff:ffff:fffe"}, "2001:db8::ffff:ffff:ffff:ffff", 1},
+		"the first half": {[]string{"2001:db8::/65"}, "2001:db8:0:0:8000::", 100},
+		"parts that overlap": {[]string{"2001:db8::2:0-2001:db8::ffff:ffff:0:1", "2001:db8::/66", "2001:db8::/96"},
+			"2001:db8::ffff:ffff:0:2", 100},
+		"all but the last address": {[]string{"2001:db8::-2001:db8::ffff:ffff:ffff:fffe"},
+			"2001:db8::ffff:ffff:ffff:ffff", 1},
 		"all, up to the very last one": {[]string{"::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}, "", 0},
 	} {
 		p := static.New("office", parse(t, "2001:db8::/64"), parse(t, test.excluded...), nil)

@@ -19,8 +19,8 @@ type Chain struct {
 	Schema    string `json:"schema"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Kind is channel, mux, both, stranger, or absent; listener for a listener of the Gateway API; number if the chain is about a number that no
-	// known channel has.
+	// Kind is channel, mux, both, stranger, or absent; listener for a listener of the Gateway API; number if the chain is
+	// about a number that no known channel has.
 	Kind string `json:"kind"`
 	Mux  string `json:"mux,omitempty"` // namespace/name
 	// Number and Protocol are what was asked for, if that was a number of the mux.
@@ -39,7 +39,8 @@ type Chain struct {
 // Link is one step of a chain.
 type Link struct {
 	Name string `json:"name"`
-	// State is ok, warn, bad, open if an earlier link is broken, or unread if the asker may not read the object that tells.
+	// State is ok, warn, bad, open if an earlier link is broken, or unread if the asker may not read the object that
+	// tells.
 	State  string `json:"state"`
 	Text   string `json:"text"`
 	Reason string `json:"reason,omitempty"`
@@ -67,7 +68,8 @@ const (
 	linkWarn = "warn"
 	linkBad  = "bad"
 	linkOpen = "open"
-	// linkUnread occurs in the console only for a listener that this process doesn't know: the reconciler reads everything else.
+	// linkUnread occurs in the console only for a listener that this process doesn't know: the reconciler reads everything
+	// else.
 	linkUnread = "unread"
 )
 
@@ -163,19 +165,22 @@ func (c *Chain) notChannel(q *Question) {
 	svc, want := q.Service, q.exampleClass()
 	switch class := svc.Spec.LoadBalancerClass; {
 	case svc.Spec.Type != corev1.ServiceTypeLoadBalancer:
-		c.bad("class", fmt.Sprintf("it is a %s Service; a channel is a LoadBalancer with a class that names a mux", svc.Spec.Type),
+		c.bad("class", fmt.Sprintf("it is a %s Service; a channel is a LoadBalancer with a class that names a mux",
+			svc.Spec.Type),
 			"", fmt.Sprintf("set spec.type to LoadBalancer and spec.loadBalancerClass to %s, both at once", want))
 	case class == nil || *class == "":
-		c.bad("class", "it has no spec.loadBalancerClass, so the cluster's default provider gives it a load balancer of its own", "",
-			fmt.Sprintf("delete it and create it again with loadBalancerClass: %s; a class can't be added to an existing LoadBalancer", want))
+		c.bad("class", "it has no spec.loadBalancerClass, so the cluster's default provider gives it a load balancer of "+
+			"its own", "",
+			fmt.Sprintf("delete it and create it again with loadBalancerClass: %s; a class can't be added to an existing "+
+				"LoadBalancer", want))
 	default:
 		c.bad("class", fmt.Sprintf("its spec.loadBalancerClass is %s, which isn't one of svc-lb-mux", *class), "",
 			fmt.Sprintf("delete it and create it again with loadBalancerClass: %s; a class can't be changed", want))
 	}
 }
 
-// exampleClass returns a class that names the mux of the default mux namespace. If that has no mux, or several, it returns a pattern. A mux
-// elsewhere may be a tenant's.
+// exampleClass returns a class that names the mux of the default mux namespace. If that has no mux, or several, it
+// returns a pattern. A mux elsewhere may be a tenant's.
 func (q *Question) exampleClass() string {
 	var usual []types.NamespacedName
 	for _, mux := range q.Muxes {

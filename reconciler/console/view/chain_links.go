@@ -61,7 +61,8 @@ func (c *Chain) mux(seen *sight.Sight, verdict *plan.Verdict) bool {
 	case muxUnread:
 		c.unread("mux", "it can't be read; the channel's conditions tell what the reconciler did", message)
 	case muxFrozen, muxPaused:
-		c.warn("mux", message, reason, "no channel gets or loses a port until this is fixed; addresses and backends are still updated")
+		c.warn("mux", message, reason, "no channel gets or loses a port until this is fixed; addresses and backends are "+
+			"still updated")
 	default:
 		c.ok("mux", seen.World.Key.String())
 	}
@@ -78,7 +79,8 @@ func (c *Chain) claim(verdict *plan.Verdict, shown *Channel) bool {
 		has = append(has, fmt.Sprintf("%s has %s (%s)", port.Name, port.Span(), how(port.Source)))
 	}
 	switch {
-	case len(has) == 0, shown.State == channelRefused: // a refused channel may still have numbers, without ports on the mux
+	case len(has) == 0, shown.State == channelRefused:
+		// a refused channel may still have numbers, without ports on the mux
 		c.bad("claim", verdict.Message, string(verdict.Reason), "")
 		return false
 	case verdict.Reason == plan.Disabled:
@@ -124,7 +126,8 @@ func (c *Chain) address(seen *sight.Sight, observed *plan.ObservedChannel) {
 	shows := addressesOf(observed.Address)
 	if seen.World.Mux == nil { // it couldn't be read
 		if len(shows) == 0 {
-			c.bad("address", "the channel shows no address", string(plan.AddressPending), "wait; if this lasts, ask the mux's owner whether the mux has an address")
+			c.bad("address", "the channel shows no address", string(plan.AddressPending), "wait; if this lasts, ask the mux's "+
+				"owner whether the mux has an address")
 			return
 		}
 		c.ok("address", strings.Join(shows, ", "))
@@ -151,13 +154,14 @@ func waysToAddress(seen *sight.Sight) string {
 	return "look at the Events on the mux, and at the logs of the cloud's controller"
 }
 
-// carried adds the link of an address on gateways. If Leases are stale, the link is only a warning: the carrier isn't known, but gateways go on
-// carrying.
+// carried adds the link of an address on gateways. If Leases are stale, the link is only a warning: the carrier isn't
+// known, but gateways go on carrying.
 func (c *Chain) carried(carrier *sight.Carrier, addresses string) {
 	trouble, is := carrier.Trouble()
 	switch {
 	case carrier.Nobody():
-		c.bad("address", addresses+": "+carrier.Carried.Message, carrier.Carried.Reason, "svcmux doctor tells of each gateway")
+		c.bad("address", addresses+": "+carrier.Carried.Message, carrier.Carried.Reason, "svcmux doctor tells of each "+
+			"gateway")
 	case is:
 		c.warn("address", addresses+": "+trouble.Message, trouble.Reason, "")
 	case carrier.By == "":

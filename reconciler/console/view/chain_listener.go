@@ -18,9 +18,12 @@ const kindListener = "listener"
 //
 //	listener ─ mux ─ claim ─ port ─ address ─ route ─ slices ─ backends
 func WhyListener(seen *sight.Sight, key types.NamespacedName) Chain {
-	c := Chain{Schema: Schema, Namespace: key.Namespace, Name: key.Name, Kind: kindListener, Mux: seen.World.Key.String(), Links: []Link{}}
+	c := Chain{Schema: Schema, Namespace: key.Namespace, Name: key.Name, Kind: kindListener, Mux: seen.World.Key.String(),
+		Links: []Link{}}
 	all := claimantsOf(seen)
-	at := slices.IndexFunc(all, func(channel Channel) bool { return channel.Namespace == key.Namespace && channel.Name == key.Name })
+	at := slices.IndexFunc(all, func(channel Channel) bool {
+		return channel.Namespace == key.Namespace && channel.Name == key.Name
+	})
 	for _, port := range TopologyOf(seen).Ports {
 		if port.Channel == key.String() {
 			c.Ports = append(c.Ports, port)
@@ -33,7 +36,8 @@ func WhyListener(seen *sight.Sight, key types.NamespacedName) Chain {
 	} else {
 		c.Channel = &all[at]
 		c.listener(c.Channel)
-		verdict := plan.Verdict{Accepted: c.Channel.Accepted, Reason: validation.Reason(c.Channel.Reason), Message: c.Channel.Message}
+		verdict := plan.Verdict{Accepted: c.Channel.Accepted, Reason: validation.Reason(c.Channel.Reason),
+			Message: c.Channel.Message}
 		if !c.mux(seen, &verdict) || !c.claim(&verdict, c.Channel) || !c.port(seen, c.Channel, true) {
 			return c.complete()
 		}
@@ -50,7 +54,8 @@ func (c *Chain) listener(channel *Channel) {
 	l := channel.Listener
 	switch {
 	case l == nil:
-		c.unread("listener", channel.Namespace+"/"+channel.Name+", a listener of the Gateway API", "ask the process that leads")
+		c.unread("listener", channel.Namespace+"/"+channel.Name+", a listener of the Gateway API", "ask the process that "+
+			"leads")
 		return
 	case l.ListenerSet != "":
 		c.ok("listener", fmt.Sprintf("%s, a listener of ListenerSet %s on Gateway %s", l.Name, l.ListenerSet, l.Gateway))
@@ -117,7 +122,8 @@ func (c *Chain) route() {
 		if fault := first.fault(); fault != nil {
 			reason, message = fault.Reason, ": "+fault.Message
 		}
-		c.bad("route", "none is accepted: "+strings.Join(others, ", ")+message, reason, "correct the route's parentRefs, or the listener's allowedRoutes")
+		c.bad("route", "none is accepted: "+strings.Join(others, ", ")+message, reason, "correct the route's parentRefs, "+
+			"or the listener's allowedRoutes")
 		return
 	}
 	c.bad("route", "no route names the listener", "", "create a TCPRoute or a UDPRoute with this listener in parentRefs")
@@ -152,7 +158,8 @@ func (c *Chain) carriedBackends(seen *sight.Sight, key types.NamespacedName) {
 	c.ok("slices", fmt.Sprintf("%d on the mux", len(seen.Carried[key])))
 	text := fmt.Sprintf("%d of %d ready", ready, total)
 	if ready == 0 {
-		c.bad("backends", text, string(plan.NoBackends), "see the status of the listener's route: svcmux explain tcproute/NAME")
+		c.bad("backends", text, string(plan.NoBackends), "see the status of the listener's route: svcmux explain "+
+			"tcproute/NAME")
 		return
 	}
 	c.ok("backends", text)

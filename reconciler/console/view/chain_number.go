@@ -11,10 +11,12 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// WhyNumber returns the chain of a number of a mux. Key and Service of the question are those of the mux. find returns a Service that was read, or
-// nil. If a channel has the number, WhyNumber returns the chain of the channel, with the ports and backends of this number alone.
+// WhyNumber returns the chain of a number of a mux. Key and Service of the question are those of the mux. find returns
+// a Service that was read, or nil. If a channel has the number, WhyNumber returns the chain of the channel, with the
+// ports and backends of this number alone.
 func WhyNumber(q *Question, slot plan.Slot, find func(types.NamespacedName) *corev1.Service) Chain {
-	c := Chain{Schema: Schema, Namespace: q.Key.Namespace, Name: q.Key.Name, Kind: "number", Mux: q.Key.String(), Links: []Link{}}
+	c := Chain{Schema: Schema, Namespace: q.Key.Namespace, Name: q.Key.Name, Kind: "number", Mux: q.Key.String(),
+		Links: []Link{}}
 	c.Number, c.Protocol = slot.Number, string(slot.Protocol)
 	state, reason, message := stateOf(q.Seen)
 	if q.Seen.World.Mux == nil {
@@ -67,11 +69,14 @@ func (c *Chain) free(q *Question, slot plan.Slot) {
 	text := fmt.Sprintf("no channel has %s", slot)
 	switch {
 	case q.Seen.World.Mux.Explicit.Contains(slot.Number):
-		c.bad("claim", text+": it is free", "", fmt.Sprintf("give it to a port of a channel: %s: \"PORT:%d\"", q.Language.Keys().ExternalPorts, slot.Number))
+		c.bad("claim", text+": it is free", "",
+			fmt.Sprintf("give it to a port of a channel: %s: \"PORT:%d\"", q.Language.Keys().ExternalPorts, slot.Number))
 	case q.Seen.World.Mux.Auto.Contains(slot.Number):
-		c.bad("claim", text+": it is free, for ports that ask for auto", "", fmt.Sprintf("let a port ask for any number: %s: \"PORT:auto\"", q.Language.Keys().ExternalPorts))
+		c.bad("claim", text+": it is free, for ports that ask for auto", "", fmt.Sprintf("let a port ask for any number: "+
+			"%s: \"PORT:auto\"", q.Language.Keys().ExternalPorts))
 	default:
-		c.bad("claim", text+": it is free, and outside of the mux's ranges", string(plan.OutOfRange), "choose a number of "+q.Seen.World.Mux.Explicit.String())
+		c.bad("claim", text+": it is free, and outside of the mux's ranges", string(plan.OutOfRange),
+			"choose a number of "+q.Seen.World.Mux.Explicit.String())
 	}
 }
 
@@ -89,8 +94,10 @@ func (c *Chain) taken(line *PortLine) {
 		}
 		c.bad("claim", text, "", "let that channel ask for it again, or wait, or choose another number")
 	case line.Channel == "":
-		c.unread("claim", fmt.Sprintf("%s belongs to a channel that can't be read", slot), "ask somebody who may read all namespaces")
+		c.unread("claim", fmt.Sprintf("%s belongs to a channel that can't be read", slot), "ask somebody who may read all "+
+			"namespaces")
 	default:
-		c.unread("claim", fmt.Sprintf("%s belongs to %s, which can't be read or is gone", slot, line.Channel), "ask somebody who may read that namespace")
+		c.unread("claim", fmt.Sprintf("%s belongs to %s, which can't be read or is gone", slot, line.Channel),
+			"ask somebody who may read that namespace")
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
-// admission adds the link of the webhook. A channel that has ports already keeps them even if admission would refuse it today.
+// admission adds the link of the webhook. A channel that has ports already keeps them even if admission would refuse it
+// today.
 func (c *Chain) admission(q *Question) bool {
 	channel, found := q.Language.ParseChannel(q.Service)
 	switch {
@@ -17,7 +18,8 @@ func (c *Chain) admission(q *Question) bool {
 	case len(found.Problems) == 0:
 		c.ok("admission", "accepts it")
 	case len(channel.Recorded) > 0:
-		c.warn("admission", found.Problems[0].Message, string(found.Problems[0].Reason), "until then it keeps the ports that it has")
+		c.warn("admission", found.Problems[0].Message, string(found.Problems[0].Reason), "until then it keeps the ports "+
+			"that it has")
 	default:
 		c.bad("admission", found.Problems[0].Message, string(found.Problems[0].Reason), "")
 		return false
@@ -25,8 +27,8 @@ func (c *Chain) admission(q *Question) bool {
 	return true
 }
 
-// slicesSaid adds the links of slices and backends from the channel's conditions, because some slices can't be read. It returns false and adds
-// nothing if the other slices tell enough.
+// slicesSaid adds the links of slices and backends from the channel's conditions, because some slices can't be read. It
+// returns false and adds nothing if the other slices tell enough.
 func (c *Chain) slicesSaid(seen *sight.Sight, observed *plan.ObservedChannel, shown *Channel) bool {
 	carriedUnread := cmp.Or(seen.Unread.Carried, seen.Unread.Mux)
 	sources := len(seen.Sources[observed.Key])

@@ -51,7 +51,8 @@ func channelOf(s *sight.Sight, verdict *plan.Verdict, observed *plan.ObservedCha
 		if observed != nil && i < len(observed.Ports) {
 			port.Request = observed.Ports[i].Request.String()
 		}
-		if port.Public != 0 && (port.Live || verdict.Reason != validation.SourceRangesNotSupported && verdict.Reason != plan.SourceRangesExceeded) {
+		if port.Public != 0 &&
+			(port.Live || verdict.Reason != validation.SourceRangesNotSupported && verdict.Reason != plan.SourceRangesExceeded) {
 			has++
 		}
 		channel.Ports = append(channel.Ports, port)
@@ -62,7 +63,8 @@ func channelOf(s *sight.Sight, verdict *plan.Verdict, observed *plan.ObservedCha
 
 func portOf(verdict *plan.PortVerdict, live portsByName) Port {
 	port := Port{
-		Name: verdict.Name, Protocol: string(verdict.Protocol), Port: verdict.Port, Public: verdict.Public, Last: verdict.Last,
+		Name: verdict.Name, Protocol: string(verdict.Protocol), Port: verdict.Port, Public: verdict.Public,
+		Last: verdict.Last,
 		Live: live.has(verdict),
 	}
 	if verdict.Public != 0 {

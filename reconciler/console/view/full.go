@@ -8,15 +8,16 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
-// Window is how far FullIn looks back, and leastGiven is how many ports must have been given in that time: from fewer no rate follows.
+// Window is how far FullIn looks back, and leastGiven is how many ports must have been given in that time: from fewer
+// no rate follows.
 const (
 	Window     = 7 * 24 * time.Hour
 	leastGiven = 5
 )
 
-// FullIn returns for how long the mux has room at least, if ports are given as fast as in the last week, and none is given back. The
-// ledger doesn't have claims that ended, so the true time may be longer. The result is false if the ledger doesn't tell: it can't be
-// read, its oldest claim is younger than a day, or nearly no port was given.
+// FullIn returns for how long the mux has room at least, if ports are given as fast as in the last week, and none is
+// given back. The ledger doesn't have claims that ended, so the true time may be longer. The result is false if the
+// ledger doesn't tell: it can't be read, its oldest claim is younger than a day, or nearly no port was given.
 func FullIn(s *sight.Sight) (time.Duration, bool) {
 	if s.World.Mux == nil || s.Unread.Ledger != "" || s.World.Ledger.Condition != plan.Good {
 		return 0, false
@@ -50,7 +51,8 @@ func countGiven(s *sight.Sight) given {
 	claims := s.World.Ledger.Ledger.Claims
 	for i := range claims {
 		claim := &claims[i]
-		if claim.State != plan.Held || claim.Since.IsZero() { // the original wrote no time: such a claim is older than all others
+		// the original wrote no time: such a claim is older than all others
+		if claim.State != plan.Held || claim.Since.IsZero() {
 			continue
 		}
 		if count.oldest.IsZero() || claim.Since.Before(count.oldest) {

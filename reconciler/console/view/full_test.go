@@ -15,7 +15,8 @@ func TestFullInIsToldWhereTheLedgerTells(t *testing.T) {
 	given := func(source plan.Source, ages ...time.Duration) []plan.Claim {
 		var claims []plan.Claim
 		for i, age := range ages {
-			claim := plan.Claim{Owner: plan.PortID{Name: "a", Protocol: corev1.ProtocolTCP}, Public: int32(1 + i), Source: source, Since: now.Add(-age)}
+			claim := plan.Claim{Owner: plan.PortID{Name: "a", Protocol: corev1.ProtocolTCP}, Public: int32(1 + i),
+				Source: source, Since: now.Add(-age)}
 			if age == 0 {
 				claim.Since = time.Time{}
 			}
@@ -31,20 +32,29 @@ func TestFullInIsToldWhereTheLedgerTells(t *testing.T) {
 		want  time.Duration
 		known bool
 	}{
-		"seven a week, and seven are left": {sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, steady...)}}},
-			Plan: &plan.Plan{Usage: room}}, 7 * day, true},
-		"the range is the tighter one": {sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Auto, steady...)}}},
-			Plan: &plan.Plan{Usage: plan.Usage{Held: 8, Limit: 5000, RangeFree: 3}}}, 3 * day, true},
-		"nothing is left": {sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, steady...)}}},
+		"seven a week, and seven are left": {
+			sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, steady...)}}},
+				Plan: &plan.Plan{Usage: room}}, 7 * day, true},
+		"the range is the tighter one": {
+			sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Auto, steady...)}}},
+				Plan: &plan.Plan{Usage: plan.Usage{Held: 8, Limit: 5000, RangeFree: 3}}}, 3 * day, true},
+		"nothing is left": {sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static,
+			steady...)}}},
 			Plan: &plan.Plan{Usage: plan.Usage{Held: 8, Limit: 8}}}, 0, true},
-		"hardly any port was given": {sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, 30*day, day)}}},
-			Plan: &plan.Plan{Usage: room}}, 0, false},
-		"all ports are an hour old": {sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour)}}},
-			Plan: &plan.Plan{Usage: room}}, 0, false},
-		"the original wrote the ledger": {sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, 0, 0, 0, 0, 0, 0)}}},
-			Plan: &plan.Plan{Usage: room}}, 0, false},
-		"the ledger can't be read": {sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, steady...)}}},
-			Plan: &plan.Plan{Usage: room}, Unread: sight.Unread{Ledger: "no"}}, 0, false},
+		"hardly any port was given": {
+			sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, 30*day, day)}}},
+				Plan: &plan.Plan{Usage: room}}, 0, false},
+		"all ports are an hour old": {
+			sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, time.Hour,
+				time.Hour, time.Hour, time.Hour, time.Hour)}}},
+				Plan: &plan.Plan{Usage: room}}, 0, false},
+		"the original wrote the ledger": {
+			sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, 0, 0, 0, 0, 0,
+				0)}}},
+				Plan: &plan.Plan{Usage: room}}, 0, false},
+		"the ledger can't be read": {
+			sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, steady...)}}},
+				Plan: &plan.Plan{Usage: room}, Unread: sight.Unread{Ledger: "no"}}, 0, false},
 	} {
 		tc.seen.World.Now, tc.seen.World.Mux = now, &plan.ObservedMux{}
 		if got, known := view.FullIn(&tc.seen); known != tc.known || known && got.Round(time.Minute) != tc.want {

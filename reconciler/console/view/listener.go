@@ -24,12 +24,13 @@ const (
 
 const (
 	reasonUnknown  validation.Reason = "ListenersUnknown"
-	messageUnknown                   = "this process doesn't know the listeners of the mux's Gateway: another process leads and knows them, gatewayApi.implementation is off, " +
-		"or the Gateway wasn't read yet. Listeners that have numbers are shown by their names alone"
+	messageUnknown                   = "this process doesn't know the listeners of the mux's Gateway: another process " +
+		"leads and knows them, gatewayApi.implementation is off, or the Gateway wasn't read yet. Listeners that have " +
+		"numbers are shown by their names alone"
 )
 
-// claimantsOf returns the channels and listeners of a mux: those with a verdict in the plan, listeners that ask for no number, and listeners with
-// numbers that this process doesn't know.
+// claimantsOf returns the channels and listeners of a mux: those with a verdict in the plan, listeners that ask for no
+// number, and listeners with numbers that this process doesn't know.
 func claimantsOf(s *sight.Sight) []Channel {
 	live, known := liveNames(s.World.Mux), map[types.NamespacedName]bool{}
 	observed := make(map[types.NamespacedName]*plan.ObservedChannel, len(s.World.Channels))
@@ -65,8 +66,8 @@ func claimantsOf(s *sight.Sight) []Channel {
 	return all
 }
 
-// heedListener turns an accepting verdict into a refusal if the listener's own status refuses it, such as because its Gateway isn't accepted. The
-// listener keeps its number, if it has one.
+// heedListener turns an accepting verdict into a refusal if the listener's own status refuses it, such as because its
+// Gateway isn't accepted. The listener keeps its number, if it has one.
 func heedListener(verdict *plan.Verdict, l *claimants.Listener) {
 	if no := refusalOf(l); no != nil && no.Reason != portUnavailable && verdict.Accepted {
 		verdict.Accepted, verdict.Reason, verdict.Message = false, validation.Reason(no.Reason), no.Message
@@ -85,7 +86,8 @@ func refusalOf(l *claimants.Listener) *metav1.Condition {
 // notAsking returns the view of a listener that asks for no number.
 func notAsking(l *claimants.Listener) Channel {
 	channel := Channel{Namespace: l.Key.Namespace, Name: l.Key.Name, State: channelWaiting, Reason: string(plan.Waiting),
-		Message: "its Gateway has yet to be judged", Listener: listenerOf(l), Ports: []Port{{Name: l.Name, Protocol: string(l.Protocol), Port: l.Number,
+		Message: "its Gateway has yet to be judged", Listener: listenerOf(l),
+		Ports: []Port{{Name: l.Name, Protocol: string(l.Protocol), Port: l.Number,
 			Request: strconv.Itoa(int(l.Number))}}}
 	if no := refusalOf(l); no != nil {
 		channel.State, channel.Reason, channel.Message = channelRefused, no.Reason, no.Message
@@ -97,7 +99,8 @@ func listenerOf(l *claimants.Listener) *Listener {
 	if l == nil {
 		return nil
 	}
-	shown := &Listener{Gateway: l.Gateway.String(), Name: l.Name, Conditions: conditionsOf(l.Conditions), Routes: make([]Route, 0, len(l.Routes))}
+	shown := &Listener{Gateway: l.Gateway.String(), Name: l.Name, Conditions: conditionsOf(l.Conditions),
+		Routes: make([]Route, 0, len(l.Routes))}
 	if l.ListenerSet.Name != "" {
 		shown.ListenerSet = l.ListenerSet.String()
 	}
@@ -121,11 +124,14 @@ func unknown(s *sight.Sight, known map[types.NamespacedName]bool) []Channel {
 			continue
 		}
 		if found[key] == nil {
-			found[key] = &Channel{Namespace: key.Namespace, Name: key.Name, State: channelUnknown, Reason: string(reasonUnknown), Accepted: true,
+			found[key] = &Channel{Namespace: key.Namespace, Name: key.Name, State: channelUnknown, Reason: string(reasonUnknown),
+				Accepted: true,
 				Backends: backendsOf(s, &plan.ObservedChannel{Channel: validation.Channel{Object: validation.Object{Key: key}}})}
 		}
-		found[key].Ports = append(found[key].Ports, Port{Name: claim.Owner.Name, Protocol: string(claim.Owner.Protocol), Port: claim.Port, Public: claim.Public,
-			Last: claim.Last, Request: strconv.Itoa(int(claim.Public)), Source: claim.Source.String(), Live: live[claim.MuxName] == claim.Span()})
+		found[key].Ports = append(found[key].Ports,
+			Port{Name: claim.Owner.Name, Protocol: string(claim.Owner.Protocol), Port: claim.Port, Public: claim.Public,
+				Last: claim.Last, Request: strconv.Itoa(int(claim.Public)), Source: claim.Source.String(),
+				Live: live[claim.MuxName] == claim.Span()})
 	}
 	list := make([]Channel, 0, len(found))
 	for _, channel := range found {

@@ -66,8 +66,10 @@ func stateOf(s *sight.Sight) (state, reason, message string) {
 	case mux == nil && s.Unread.Mux != "":
 		return muxUnread, "", s.Unread.Mux
 	case mux == nil:
-		return muxMissing, string(plan.MuxNotFound), fmt.Sprintf(`channels name this mux, and there is none: a Service by that name needs type LoadBalancer and annotation %s: "true"; `+
-			"or create the channels again with another class", s.World.Keys.Multiplexer)
+		return muxMissing, string(plan.MuxNotFound),
+			fmt.Sprintf(
+				`channels name this mux, and there is none: a Service by that name needs type LoadBalancer and annotation %s: "true"; `+
+					"or create the channels again with another class", s.World.Keys.Multiplexer)
 	case mux.Deleting:
 		return muxDeleting, string(plan.MuxNotFound), "the mux is being deleted: its channels lose their address"
 	case freeze != nil && freeze.Reason == plan.MuxPaused:
@@ -117,7 +119,8 @@ func noAddress(s *sight.Sight) (reason, message string) {
 	if trouble, is := s.Carrier.Trouble(); is {
 		return trouble.Reason, trouble.Message
 	}
-	return string(plan.AddressPending), "the gateways' controller hasn't given the mux an address of pool " + s.Carrier.Pool + " yet"
+	return string(plan.AddressPending),
+		"the gateways' controller hasn't given the mux an address of pool " + s.Carrier.Pool + " yet"
 }
 
 func settingsOf(mux *plan.ObservedMux) Settings {

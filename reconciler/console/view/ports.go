@@ -111,7 +111,8 @@ func countByName(list []*discoveryv1.EndpointSlice) map[string]Backends {
 		for _, port := range slice.Ports {
 			if port.Name != nil {
 				count := counts[*port.Name]
-				counts[*port.Name] = Backends{Ready: count.Ready + of.Ready, Total: count.Total + of.Total, Slices: count.Slices + 1}
+				counts[*port.Name] = Backends{Ready: count.Ready + of.Ready, Total: count.Total + of.Total,
+					Slices: count.Slices + 1}
 			}
 		}
 	}

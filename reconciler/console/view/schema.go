@@ -44,8 +44,8 @@ type Fault struct {
 type Mux struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// State is ok, pending, uncarried (no gateway answers for its address), frozen, paused, deleting, missing, or unread if the
-	// reader may not read it. A missing mux doesn't exist, but channels name it.
+	// State is ok, pending, uncarried (no gateway answers for its address), frozen, paused, deleting, missing, or unread
+	// if the reader may not read it. A missing mux doesn't exist, but channels name it.
 	State     string   `json:"state"`
 	Reason    string   `json:"reason,omitempty"`
 	Message   string   `json:"message,omitempty"`
@@ -111,7 +111,8 @@ type Slot struct {
 	Number   int32  `json:"number"`
 	Last     int32  `json:"last,omitempty"` // the last number of a range
 	Protocol string `json:"protocol"`
-	// State is held, withheld (held by a channel that is disabled, or that may have no port on the mux now), releasing, grace or foreign.
+	// State is held, withheld (held by a channel that is disabled, or that may have no port on the mux now), releasing,
+	// grace or foreign.
 	State   string     `json:"state"`
 	Channel string     `json:"channel,omitempty"` // namespace/name
 	Port    string     `json:"port,omitempty"`    // the name of the channel's port, or of the foreign port

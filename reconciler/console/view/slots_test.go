@@ -17,15 +17,17 @@ import (
 func TestNumbersInGraceAreShown(t *testing.T) {
 	claim := func(number int32, state plan.State) plan.Claim {
 		return plan.Claim{
-			Owner:  plan.PortID{Channel: types.NamespacedName{Namespace: "shop", Name: "gone"}, Name: "http", Protocol: corev1.ProtocolTCP},
+			Owner: plan.PortID{Channel: types.NamespacedName{Namespace: "shop", Name: "gone"}, Name: "http",
+				Protocol: corev1.ProtocolTCP},
 			Public: number, State: state, Until: now.Add(time.Hour),
 		}
 	}
 	until := now.Add(time.Hour)
 	seen := &sight.Sight{
-		World: plan.World{Key: muxKey, Mux: &plan.ObservedMux{}, Ledger: plan.Reading{Ledger: plan.Ledger{Claims: []plan.Claim{
-			claim(1, plan.Held), claim(2, plan.Releasing), claim(3, plan.InGrace), claim(4, plan.Held),
-		}}}},
+		World: plan.World{Key: muxKey, Mux: &plan.ObservedMux{},
+			Ledger: plan.Reading{Ledger: plan.Ledger{Claims: []plan.Claim{
+				claim(1, plan.Held), claim(2, plan.Releasing), claim(3, plan.InGrace), claim(4, plan.Held),
+			}}}},
 		Plan: &plan.Plan{InForce: []plan.Claim{claim(1, plan.Held)}},
 	}
 	want := []view.Slot{

@@ -31,9 +31,10 @@ var update = flag.Bool("update", false, "rewrite testdata/*.json")
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// TestStories shows worlds as the console does. A world is a file of YAML documents: Services, their EndpointSlices, listeners of Gateways,
-// and, optionally, the condition of the ledger as a ConfigMap. The mux is svc-mux/mux. The golden file has the served JSON once the
-// reconciler has nothing left to do: the mux, its topology, and the chain of every Service.
+// TestStories shows worlds as the console does. A world is a file of YAML documents: Services, their EndpointSlices,
+// listeners of Gateways, and, optionally, the condition of the ledger as a ConfigMap. The mux is svc-mux/mux. The
+// golden file has the served JSON once the reconciler has nothing left to do: the mux, its topology, and the chain of
+// every Service.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -76,7 +77,8 @@ func read(t *testing.T, text []byte) *story {
 		t.Fatal(err)
 	}
 	s := &story{language: language, seen: sight.Sight{
-		World:   plan.World{Now: now, Keys: language.Keys(), Key: muxKey, Ledger: plan.Reading{Condition: plan.Missing, Name: "mux-port-allocations"}},
+		World: plan.World{Now: now, Keys: language.Keys(), Key: muxKey,
+			Ledger: plan.Reading{Condition: plan.Missing, Name: "mux-port-allocations"}},
 		Sources: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		Carried: map[types.NamespacedName][]*discoveryv1.EndpointSlice{},
 		Passed:  now,
@@ -118,8 +120,8 @@ func (s *story) take(t *testing.T, doc []byte) {
 	}
 }
 
-// TestListenersThatThisProcessDoesNotKnow looks at a mux as a standby does: listeners have claims, and this process knows
-// nothing else of them.
+// TestListenersThatThisProcessDoesNotKnow looks at a mux as a standby does: listeners have claims, and this process
+// knows nothing else of them.
 func TestListenersThatThisProcessDoesNotKnow(t *testing.T) {
 	text, err := os.ReadFile("testdata/listeners-beside-channels.yaml")
 	if err != nil {
@@ -129,18 +131,22 @@ func TestListenersThatThisProcessDoesNotKnow(t *testing.T) {
 	s.rest(t)
 	seen := s.seen
 	seen.Listeners, seen.World.ListenersUnknown = nil, true
-	seen.World.Channels = slices.DeleteFunc(slices.Clone(seen.World.Channels), func(c plan.ObservedChannel) bool { return !claimants.IsService(c.Key) })
+	seen.World.Channels = slices.DeleteFunc(slices.Clone(seen.World.Channels), func(c plan.ObservedChannel) bool {
+		return !claimants.IsService(c.Key)
+	})
 	seen.Plan = plan.Mux(seen.World, plan.Memory{})
 	mux := view.Of(&seen)
 	var got []string
 	for _, c := range mux.Channels {
 		got = append(got, fmt.Sprintf("%s/%s %s %d", c.Namespace, c.Name, c.State, c.Ports[0].Public))
 	}
-	want := []string{"infra/gateway/edge/web unknown 80", "shop/holder unbacked 443", "shop/listenerset/broker/tcp unknown 9092", "shop/web unbacked 20000"}
+	want := []string{"infra/gateway/edge/web unknown 80", "shop/holder unbacked 443", "shop/listenerset/broker/tcp " +
+		"unknown 9092", "shop/web unbacked 20000"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if len(mux.Notes) != 1 || mux.Notes[0].Reason != "ListenersUnknown" || mux.Gateway == nil || !mux.Gateway.Unknown || mux.Gateway.Listeners != 2 || mux.State != "ok" {
+	if len(mux.Notes) != 1 || mux.Notes[0].Reason != "ListenersUnknown" || mux.Gateway == nil || !mux.Gateway.Unknown ||
+		mux.Gateway.Listeners != 2 || mux.State != "ok" {
 		t.Errorf("%s, notes %+v, Gateway %+v", mux.State, mux.Notes, mux.Gateway)
 	}
 	chain := view.WhyListener(&seen, types.NamespacedName{Namespace: "infra", Name: "gateway/edge/web"})
@@ -154,14 +160,17 @@ func TestListenersThatThisProcessDoesNotKnow(t *testing.T) {
 	}
 }
 
-// listen adds a listener. The listener asks for its number unless its status refuses it for another reason than the number.
+// listen adds a listener. The listener asks for its number unless its status refuses it for another reason than the
+// number.
 func (s *story) listen(l *claimants.Listener) {
 	s.seen.Listeners = append(s.seen.Listeners, *l)
-	if len(l.Conditions) > 0 && l.Conditions[0].Status == metav1.ConditionFalse && l.Conditions[0].Reason != "PortUnavailable" {
+	if len(l.Conditions) > 0 && l.Conditions[0].Status == metav1.ConditionFalse &&
+		l.Conditions[0].Reason != "PortUnavailable" {
 		return
 	}
 	s.seen.World.Channels = append(s.seen.World.Channels, plan.ObservedChannel{Admitted: true, Channel: validation.Channel{
-		Object: validation.Object{Key: l.Key, UID: types.UID(l.Gateway.Name), Created: now.Add(time.Duration(len(s.services)) * time.Minute)}, Mux: muxKey,
+		Object: validation.Object{Key: l.Key, UID: types.UID(l.Gateway.Name),
+			Created: now.Add(time.Duration(len(s.services)) * time.Minute)}, Mux: muxKey,
 		Ports: []validation.ChannelPort{{Name: strings.ToLower(string(l.Protocol)), Protocol: l.Protocol, Port: l.Number,
 			Request: validation.Request{Kind: validation.Number, Number: l.Number}}},
 	}})
@@ -297,7 +306,8 @@ func (s *story) shown(t *testing.T) []byte {
 	for i := range s.seen.Listeners {
 		shown.Chains = append(shown.Chains, view.WhyListener(&s.seen, s.seen.Listeners[i].Key))
 	}
-	shown.Chains = append(shown.Chains, view.Why(&view.Question{Language: s.language, Key: types.NamespacedName{Namespace: "shop", Name: "nowhere"}}))
+	shown.Chains = append(shown.Chains,
+		view.Why(&view.Question{Language: s.language, Key: types.NamespacedName{Namespace: "shop", Name: "nowhere"}}))
 	text, err := json.MarshalIndent(shown, "", "  ")
 	if err != nil {
 		t.Fatal(err)

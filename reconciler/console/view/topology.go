@@ -54,7 +54,8 @@ func (p *PublicPort) Span() plan.Span {
 
 // TopologyOf returns the topology of one mux.
 func TopologyOf(s *sight.Sight) MuxTopology {
-	topology := MuxTopology{Namespace: s.World.Key.Namespace, Name: s.World.Key.Name, Addresses: []string{}, Ports: []PublicPort{}}
+	topology := MuxTopology{Namespace: s.World.Key.Namespace, Name: s.World.Key.Name, Addresses: []string{},
+		Ports: []PublicPort{}}
 	if s.World.Mux == nil {
 		return topology
 	}
@@ -66,8 +67,9 @@ func TopologyOf(s *sight.Sight) MuxTopology {
 			continue
 		}
 		topology.Ports = append(topology.Ports, PublicPort{
-			Number: claim.Public, Last: claim.Last, Protocol: string(claim.Owner.Protocol), Channel: claim.Owner.Channel.String(),
-			Port: claim.Owner.Name, Backends: backendsBehind(s, claim),
+			Number: claim.Public, Last: claim.Last, Protocol: string(claim.Owner.Protocol),
+			Channel: claim.Owner.Channel.String(),
+			Port:    claim.Owner.Name, Backends: backendsBehind(s, claim),
 		})
 	}
 	return topology

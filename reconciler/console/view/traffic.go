@@ -17,7 +17,8 @@ type Traffic struct {
 	Ports  []PortTraffic `json:"ports"`
 }
 
-// PortTraffic is the traffic of a number, or range, of a mux on gateways: the sum of all gateways and of both address families.
+// PortTraffic is the traffic of a number, or range, of a mux on gateways: the sum of all gateways and of both address
+// families.
 type PortTraffic struct {
 	Mux      string `json:"mux"` // namespace/name
 	Number   int32  `json:"number"`
@@ -50,8 +51,8 @@ type Rates struct {
 	Bytes       float64 `json:"bytes"`
 }
 
-// TrafficOf returns the traffic that gateways counted for the ports of a mux, sorted by bytes a second, the most first. Each gateway
-// reports only its busiest ports.
+// TrafficOf returns the traffic that gateways counted for the ports of a mux, sorted by bytes a second, the most first.
+// Each gateway reports only its busiest ports.
 func TrafficOf(s *sight.Sight, gateways []lease.Gateway) []PortTraffic {
 	lines := []PortTraffic{}
 	if s.World.Mux == nil {
@@ -78,7 +79,8 @@ func TrafficOf(s *sight.Sight, gateways []lease.Gateway) []PortTraffic {
 		}
 	}
 	slices.SortFunc(lines, func(a, b PortTraffic) int {
-		return cmp.Or(cmp.Compare(b.PerSecond.Bytes, a.PerSecond.Bytes), cmp.Compare(b.Total.Bytes, a.Total.Bytes), cmp.Compare(a.Number, b.Number),
+		return cmp.Or(cmp.Compare(b.PerSecond.Bytes, a.PerSecond.Bytes), cmp.Compare(b.Total.Bytes, a.Total.Bytes),
+			cmp.Compare(a.Number, b.Number),
 			cmp.Compare(a.Protocol, b.Protocol))
 	})
 	return lines

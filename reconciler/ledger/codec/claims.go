@@ -94,8 +94,8 @@ func (e *entry) badName() error {
 	return nil
 }
 
-// isOfGatewayAPI is true for the name of an owner that isn't a Service: a route such as "tcproute/broker-0", or a listener such as
-// "listenerset/brokers/tcp".
+// isOfGatewayAPI is true for the name of an owner that isn't a Service: a route such as "tcproute/broker-0", or a
+// listener such as "listenerset/brokers/tcp".
 func isOfGatewayAPI(name string) bool {
 	parts := strings.Split(name, "/")
 	return len(parts) >= 2 && len(parts) <= 3 && validation.IsLabel(parts[0]) &&

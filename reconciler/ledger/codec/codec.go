@@ -17,7 +17,8 @@ const (
 
 // Sizes of a ledger's text.
 const (
-	// PlainLimit is the size of the largest text that is stored uncompressed. The API server takes 1 MiB; the rest is for others' keys.
+	// PlainLimit is the size of the largest text that is stored uncompressed. The API server takes 1 MiB; the rest is for
+	// others' keys.
 	PlainLimit = 900 << 10
 	// PackedLimit is the size of the largest compressed text: what the API server takes.
 	PackedLimit = 1 << 20
@@ -49,15 +50,16 @@ func Selector() labels.Selector {
 type Contents struct {
 	Labels      map[string]string
 	Annotations map[string]string
-	// Plain is the value of PlainKey, and Packed the value of PackedKey. One of them is empty, and its key must be removed.
+	// Plain is the value of PlainKey, and Packed the value of PackedKey. One of them is empty, and its key must be
+	// removed.
 	Plain  string
 	Packed []byte
 	// Ledger is what Decode will read.
 	Ledger plan.Ledger
 }
 
-// Encode returns what a ConfigMap must hold to be the ledger: equal ledgers give equal contents. It fails for a ledger that Decode wouldn't read
-// back unchanged, apart from the order of entries and from fractions of seconds.
+// Encode returns what a ConfigMap must hold to be the ledger: equal ledgers give equal contents. It fails for a ledger
+// that Decode wouldn't read back unchanged, apart from the order of entries and from fractions of seconds.
 func Encode(ledger plan.Ledger, keys validation.Keys) (Contents, error) {
 	contents := Contents{
 		Labels: map[string]string{nameLabel: nameValue, componentLabel: componentValue},

@@ -95,7 +95,9 @@ func TestOrderAndTimeZoneAreNobodysBusiness(t *testing.T) {
 
 func TestAnEditIsSeen(t *testing.T) {
 	for what, edit := range map[string]func(string) string{
-		"a number":       func(s string) string { return strings.ReplaceAll(s, `"muxPort":1,"port":1,`, `"muxPort":9,"port":9,`) },
+		"a number": func(s string) string {
+			return strings.ReplaceAll(s, `"muxPort":1,"port":1,`, `"muxPort":9,"port":9,`)
+		},
 		"a time":         func(s string) string { return strings.Replace(s, "T04:", "T05:", 1) },
 		"a new field":    func(s string) string { return strings.Replace(s, `"generation"`, `"colour":1,"generation"`, 1) },
 		"the generation": func(s string) string { return strings.Replace(s, `"generation":7`, `"generation":8`, 1) },
@@ -133,7 +135,8 @@ func TestALabelThatIsGoneIsSeen(t *testing.T) {
 	for _, label := range []string{nameLabel, componentLabel} {
 		cm := encode(t, someLedger())
 		delete(cm.Labels, label)
-		if diff := cmp.Diff(plan.Reading{Ledger: someLedger(), Name: cm.Name, Unlabelled: true}, Decode(cm, mux, keys)); diff != "" {
+		if diff := cmp.Diff(plan.Reading{Ledger: someLedger(), Name: cm.Name, Unlabelled: true},
+			Decode(cm, mux, keys)); diff != "" {
 			t.Errorf("without %s:\n%s", label, diff)
 		}
 		if Selector().Matches(labels.Set(cm.Labels)) {
@@ -145,9 +148,11 @@ func TestALabelThatIsGoneIsSeen(t *testing.T) {
 // TestWhatCouldNotBeRead: Encode refuses a ledger that Decode couldn't read, because that would freeze its mux.
 func TestWhatCouldNotBeRead(t *testing.T) {
 	for what, spoil := range map[string]func(*plan.Ledger){
-		"one number twice":      func(l *plan.Ledger) { l.Claims[1].Public = l.Claims[0].Public },
-		"one owner twice":       func(l *plan.Ledger) { l.Claims[1].Owner, l.Claims[1].State = l.Claims[0].Owner, plan.Held },
-		"one name twice":        func(l *plan.Ledger) { l.Claims[1].MuxName, l.Claims[1].State = l.Claims[0].MuxName, plan.Held },
+		"one number twice": func(l *plan.Ledger) { l.Claims[1].Public = l.Claims[0].Public },
+		"one owner twice":  func(l *plan.Ledger) { l.Claims[1].Owner, l.Claims[1].State = l.Claims[0].Owner, plan.Held },
+		"one name twice": func(l *plan.Ledger) {
+			l.Claims[1].MuxName, l.Claims[1].State = l.Claims[0].MuxName, plan.Held
+		},
 		"no name":               func(l *plan.Ledger) { l.Claims[0].Owner.Name = "" },
 		"no protocol":           func(l *plan.Ledger) { l.Claims[0].Owner.Protocol = "X" },
 		"no number":             func(l *plan.Ledger) { l.Claims[0].Public = 0 },

@@ -38,9 +38,9 @@ func (d *decoding) stamped() int64 {
 	return generation
 }
 
-// newest reads the texts under both keys, and returns the one that counts. Our writes replace both. So both exist only after the original wrote
-// the plain one, or after an edit by hand. The annotation says whose ledger the ConfigMap is, since no label names the mux. The next write mends
-// a missing label.
+// newest reads the texts under both keys, and returns the one that counts. Our writes replace both. So both exist only
+// after the original wrote the plain one, or after an edit by hand. The annotation says whose ledger the ConfigMap is,
+// since no label names the mux. The next write mends a missing label.
 func (d *decoding) newest() plan.Reading {
 	if annotated := d.cm.Annotations[d.keys.Mux]; annotated != d.mux.String() {
 		return plan.Reading{Condition: plan.Foreign, Why: textForeign(annotated, d.mux, d.keys)}
@@ -57,7 +57,8 @@ func (d *decoding) newest() plan.Reading {
 		return packed
 	case plain.Condition == plan.Missing && packed.Condition == plan.Missing: // another writer emptied the ConfigMap
 		return d.reading(plan.Ledger{Mux: d.mux, Generation: d.stamped()}, d.stamped() == 0)
-	case plain.Condition == plan.Missing, packed.Condition != plan.Missing && packed.Ledger.Generation > plain.Ledger.Generation:
+	case plain.Condition == plan.Missing, packed.Condition != plan.Missing &&
+		packed.Ledger.Generation > plain.Ledger.Generation:
 		return packed
 	}
 	return plain
@@ -75,7 +76,8 @@ func (d *decoding) read(key string, text []byte) plan.Reading {
 	case err != nil:
 		return plan.Reading{Condition: plan.Unreadable, Why: textUnreadable(key, err)}
 	case !doc.Mux.empty() && doc.Mux.key() != d.mux:
-		return plan.Reading{Condition: plan.Foreign, Why: textForeignText(key, doc.Mux.key(), d.mux, d.keys.AllocationConfigMap)}
+		return plan.Reading{Condition: plan.Foreign,
+			Why: textForeignText(key, doc.Mux.key(), d.mux, d.keys.AllocationConfigMap)}
 	}
 	ledger, err := doc.ledger(d.mux)
 	switch {

@@ -1,5 +1,6 @@
-// Package codec turns the claims of a mux into the contents of a ConfigMap, and back. It also tells which ConfigMap holds them while they move to
-// another name. It is pure: package ledger and the command line do the reading and writing.
+// Package codec turns the claims of a mux into the contents of a ConfigMap, and back. It also tells which ConfigMap
+// holds them while they move to another name. It is pure: package ledger and the command line do the reading and
+// writing.
 //
 // # The format
 //
@@ -31,18 +32,18 @@
 //	      "checksum": "…"
 //	    }
 //
-// The text has no white space. Our additions are muxUID, heldUntil, provider, generation, released, hostnames and checksum, and in a
-// claim name, since, state, until and lastPort. A claim of a range has lastPort, and its ledger has schemaVersion 2, which the
-// original refuses. Released claims have a list of their own, because the original takes all portClaims for claims in force. Times
-// are in UTC, to the second.
+// The text has no white space. Our additions are muxUID, heldUntil, provider, generation, released, hostnames and
+// checksum, and in a claim name, since, state, until and lastPort. A claim of a range has lastPort, and its ledger has
+// schemaVersion 2, which the original refuses. Released claims have a list of their own, because the original takes all
+// portClaims for claims in force. Times are in UTC, to the second.
 //
-// The checksum is the SHA-256 of the text without the checksum and without white space. It detects an edit by hand. It isn't secret,
-// so it doesn't prevent forgery.
+// The checksum is the SHA-256 of the text without the checksum and without white space. It detects an edit by hand. It
+// isn't secret, so it doesn't prevent forgery.
 //
-// The annotation has the generation, too. The original drops the generation from the text and keeps annotations. So a ledger that the
-// original wrote after us doesn't look like a restored backup.
+// The annotation has the generation, too. The original drops the generation from the text and keeps annotations. So a
+// ledger that the original wrote after us doesn't look like a restored backup.
 //
-// Past 900 KiB the text is compressed into binaryData under allocations.json.gz, without the list allocations, and the original can't
-// read it. Both keys exist only after the original wrote its own, or after an edit by hand. Then the text with the higher generation
-// counts, or the plain text if the generations are equal.
+// Past 900 KiB the text is compressed into binaryData under allocations.json.gz, without the list allocations, and the
+// original can't read it. Both keys exist only after the original wrote its own, or after an edit by hand. Then the
+// text with the higher generation counts, or the plain text if the generations are equal.
 package codec

@@ -10,8 +10,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// These are versions of the format. schemaVersion is the original's, to whose fields we only add. The original would read a range as its first
-// number, so a ledger with ranges has a version that the original refuses.
+// These are versions of the format. schemaVersion is the original's, to whose fields we only add. The original would
+// read a range as its first number, so a ledger with ranges has a version that the original refuses.
 const (
 	schemaVersion     = 1
 	versionWithRanges = 2
@@ -47,7 +47,8 @@ type muxRef struct {
 func (r muxRef) empty() bool               { return r == muxRef{} }
 func (r muxRef) key() types.NamespacedName { return types.NamespacedName(r) }
 
-// entry is a claim. The original writes the fields up to source, except lastPort. Its first versions wrote neither channelPort nor muxPort.
+// entry is a claim. The original writes the fields up to source, except lastPort. Its first versions wrote neither
+// channelPort nor muxPort.
 type entry struct {
 	Namespace   string `json:"namespace"`
 	Service     string `json:"service"`

@@ -109,7 +109,8 @@ func withText(text string) *corev1.ConfigMap {
 }
 
 func printReading(w *strings.Builder, name string, reading plan.Reading) {
-	fmt.Fprintf(w, "# %s\n%s", name, [...]string{"good", "edited", "missing", "unreadable", "foreign", "newer"}[reading.Condition])
+	fmt.Fprintf(w, "# %s\n%s", name,
+		[...]string{"good", "edited", "missing", "unreadable", "foreign", "newer"}[reading.Condition])
 	if reading.Unlabelled {
 		fmt.Fprint(w, ", without its labels")
 	}
@@ -121,7 +122,8 @@ func printReading(w *strings.Builder, name string, reading plan.Reading) {
 		fmt.Fprintf(w, "generation %d of %s\n", reading.Ledger.Generation, reading.Ledger.Mux)
 	}
 	for _, c := range reading.Ledger.Claims {
-		fmt.Fprintf(w, "%d/%s %s %s:%d %s %s", c.Public, c.Owner.Protocol, c.Owner.Channel, c.Owner.Name, c.Port, c.Source, c.State)
+		fmt.Fprintf(w, "%d/%s %s %s:%d %s %s", c.Public, c.Owner.Protocol, c.Owner.Channel, c.Owner.Name, c.Port, c.Source,
+			c.State)
 		if c.MuxName != "" {
 			fmt.Fprintf(w, " as %s", c.MuxName)
 		}

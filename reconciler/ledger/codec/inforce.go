@@ -24,11 +24,13 @@ type Ask struct {
 // AskOf returns the question for the ledger of a mux.
 func AskOf(mux *plan.ObservedMux) Ask {
 	return Ask{
-		Mux: mux.Key, Name: mux.Ledger, InForce: mux.LedgerInForce, Stamp: mux.Generation, PortsLive: plan.MayHaveOurs(&mux.Mux),
+		Mux: mux.Key, Name: mux.Ledger, InForce: mux.LedgerInForce, Stamp: mux.Generation,
+		PortsLive: plan.MayHaveOurs(&mux.Mux),
 	}
 }
 
-// Names returns the ConfigMap that the mux's owner wants, and the one that the ledger moves from; "" if the ledger doesn't move.
+// Names returns the ConfigMap that the mux's owner wants, and the one that the ledger moves from; "" if the ledger
+// doesn't move.
 func (a *Ask) Names() (wanted, old string) {
 	switch {
 	case a.Name == "":
@@ -58,9 +60,9 @@ func (r *Read) Good(ask *Ask) bool {
 	return r.readable() && r.Ledger.Generation >= ask.Stamp && (len(r.Ledger.Claims) > 0 || !ask.PortsLive)
 }
 
-// continues is true if old was copied into r and hasn't been written since: r has a later generation, and every number that old gives to a port
-// of a channel. In such a copy, a number that was released since is still there, as releasing. A leftover of an earlier move may lack a number,
-// or have it for another port.
+// continues is true if old was copied into r and hasn't been written since: r has a later generation, and every number
+// that old gives to a port of a channel. In such a copy, a number that was released since is still there, as releasing.
+// A leftover of an earlier move may lack a number, or have it for another port.
 func (r *Read) continues(old *Read) bool {
 	if !r.readable() || !old.readable() || r.Ledger.Generation <= old.Ledger.Generation {
 		return false
@@ -79,8 +81,9 @@ func (r *Read) continues(old *Read) bool {
 	return true
 }
 
-// doubt returns the reading of the wanted ConfigMap, as Edited if it may be out of date: if the mux names another ConfigMap that doesn't exist,
-// the wanted one may be left over from an earlier move. Then the mux counts more than the ledger.
+// doubt returns the reading of the wanted ConfigMap, as Edited if it may be out of date: if the mux names another
+// ConfigMap that doesn't exist, the wanted one may be left over from an earlier move. Then the mux counts more than the
+// ledger.
 func (a *Ask) doubt(wanted plan.Reading, old *Read) plan.Reading {
 	if _, moves := a.Names(); moves != "" && old == nil && wanted.Condition == plan.Good {
 		wanted.Condition, wanted.Gone, wanted.Why = plan.Edited, moves, textLeftOver(moves)
@@ -88,17 +91,18 @@ func (a *Ask) doubt(wanted plan.Reading, old *Read) plan.Reading {
 	return wanted
 }
 
-// InForce returns the ledger of a mux, from the ConfigMaps that Names names; nil is a ConfigMap that doesn't exist. The ledger is in the
-// ConfigMap that the mux's annotation names, if that ConfigMap is the mux's, or else in the one that the mux's owner wants. If the two differ,
-// the ledger moves. The process may crash after each step:
+// InForce returns the ledger of a mux, from the ConfigMaps that Names names; nil is a ConfigMap that doesn't exist. The
+// ledger is in the ConfigMap that the mux's annotation names, if that ConfigMap is the mux's, or else in the one that
+// the mux's owner wants. If the two differ, the ledger moves. The process may crash after each step:
 //
 //	                     InForce        Name              the ledger is
 //	the owner renames    generation 7   nothing, or old   InForce, Moved: the plan reserves generation 8 under Name
 //	Name is written      generation 7   generation 8      Name: the plan publishes generation 8 and the name
 //	the mux is switched                 generation 8      Name; DropOld deletes the ConfigMap that was InForce
 //
-// In the second state another process may be about to publish Name's claims, so they must not be overwritten. So Name counts if its generation is
-// past the mux's stamp and past InForce's, and it has all claims of InForce. A leftover of an earlier move doesn't meet these conditions.
+// In the second state another process may be about to publish Name's claims, so they must not be overwritten. So Name
+// counts if its generation is past the mux's stamp and past InForce's, and it has all claims of InForce. A leftover of
+// an earlier move doesn't meet these conditions.
 func InForce(ask Ask, wanted, old *Read) plan.Reading {
 	moves := old != nil && old.Ours
 	switch {

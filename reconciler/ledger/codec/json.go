@@ -10,7 +10,8 @@ import (
 	"fmt"
 )
 
-// parse reads a text. If some field doesn't fit, it returns an error, and the fields before that one, such as the version.
+// parse reads a text. If some field doesn't fit, it returns an error, and the fields before that one, such as the
+// version.
 func parse(text []byte) (document, error) {
 	var doc document
 	err := json.Unmarshal(text, &doc)
@@ -28,13 +29,14 @@ func parse(text []byte) (document, error) {
 	return doc, nil
 }
 
-// maxListed bounds each list of a ledger. No mux has that many ports: the API server takes no Service with more than some 10,000.
+// maxListed bounds each list of a ledger. No mux has that many ports: the API server takes no Service with more than
+// some 10,000.
 const maxListed = 1 << 16
 
 var errTooMany = fmt.Errorf("it lists more than %d things, which no mux has", maxListed)
 
-// list is a list in a ledger. It stops reading after maxListed entries: an entry of 3 bytes takes 170 bytes in memory, so a forged text could
-// fill the memory.
+// list is a list in a ledger. It stops reading after maxListed entries: an entry of 3 bytes takes 170 bytes in memory,
+// so a forged text could fill the memory.
 type list[T any] []T
 
 func (l *list[T]) UnmarshalJSON(text []byte) error {

@@ -14,12 +14,14 @@ func TestAListIsReadUpToItsBound(t *testing.T) {
 		want int    // entries that are read
 		err  string // part of the error
 	}{
-		"a claim":         {`{"portClaims":[{"port":1},{"port":2}]}`, 2, ""},
-		"no list":         {`{"portClaims":null}`, 0, ""},
-		"an empty list":   {`{"portClaims":[]}`, 0, ""},
-		"at the bound":    {`{"portClaims":[` + strings.Repeat("{},", maxListed-1) + `{}]}`, maxListed, ""},
-		"past the bound":  {`{"portClaims":[` + strings.Repeat("{},", maxListed) + `{}]}`, maxListed, "more than 65536 things"},
-		"nulls":           {`{"portClaims":[` + strings.Repeat("null,", maxListed) + `null]}`, maxListed, "more than 65536 things"},
+		"a claim":       {`{"portClaims":[{"port":1},{"port":2}]}`, 2, ""},
+		"no list":       {`{"portClaims":null}`, 0, ""},
+		"an empty list": {`{"portClaims":[]}`, 0, ""},
+		"at the bound":  {`{"portClaims":[` + strings.Repeat("{},", maxListed-1) + `{}]}`, maxListed, ""},
+		"past the bound": {`{"portClaims":[` + strings.Repeat("{},", maxListed) + `{}]}`, maxListed, "more than 65536 " +
+			"things"},
+		"nulls": {`{"portClaims":[` + strings.Repeat("null,", maxListed) + `null]}`, maxListed, "more than 65536 " +
+			"things"},
 		"an object":       {`{"portClaims":{}}`, 0, "portClaims can't be a JSON object"},
 		"a text":          {`{"portClaims":"x"}`, 0, "portClaims can't be a JSON string"},
 		"a number in it":  {`{"portClaims":[{},7]}`, 1, "portClaims can't be a JSON number"},

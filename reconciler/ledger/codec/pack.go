@@ -20,7 +20,8 @@ func pack(text []byte) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// unpack decompresses up to UnpackedLimit bytes. Without the limit, a short forged text could fill the memory, and so harm every mux.
+// unpack decompresses up to UnpackedLimit bytes. Without the limit, a short forged text could fill the memory, and so
+// harm every mux.
 func unpack(packed []byte) ([]byte, error) {
 	if len(packed) == 0 {
 		return nil, nil

@@ -41,8 +41,10 @@ func ledgers() *rapid.Generator[plan.Ledger] {
 	})
 	return rapid.Custom(func(t *rapid.T) plan.Ledger {
 		ledger := plan.Ledger{
-			Mux: mux, MuxUID: types.UID(rapid.OneOf(rapid.Just(""), name).Draw(t, "uid")), HeldUntil: moments.Draw(t, "held until"),
-			Provider: rapid.SampledFrom([]string{"", "gke"}).Draw(t, "provider"), Generation: rapid.Int64Min(0).Draw(t, "generation"),
+			Mux: mux, MuxUID: types.UID(rapid.OneOf(rapid.Just(""), name).Draw(t, "uid")),
+			HeldUntil:  moments.Draw(t, "held until"),
+			Provider:   rapid.SampledFrom([]string{"", "gke"}).Draw(t, "provider"),
+			Generation: rapid.Int64Min(0).Draw(t, "generation"),
 		}
 		for _, c := range rapid.SliceOfNDistinct(claim, 0, 20, func(c plan.Claim) plan.Slot { return c.Slot() }).Draw(t, "claims") {
 			if ledger.Claims = append(ledger.Claims, c); contradiction(&ledger) != nil {
@@ -50,7 +52,8 @@ func ledgers() *rapid.Generator[plan.Ledger] {
 			}
 		}
 		for _, hostname := range rapid.SliceOfNDistinct(name, 0, 5, rapid.ID).Draw(t, "hostnames") {
-			ledger.Hostnames = append(ledger.Hostnames, plan.HostnameHolder{Hostname: hostname, Namespace: name.Draw(t, "holder")})
+			ledger.Hostnames = append(ledger.Hostnames,
+				plan.HostnameHolder{Hostname: hostname, Namespace: name.Draw(t, "holder")})
 		}
 		return ledger
 	})
@@ -94,7 +97,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzDecode checks that Decode panics for no ConfigMap. A usable ledger can be written, and is then read as good and equal.
+// FuzzDecode checks that Decode panics for no ConfigMap. A usable ledger can be written, and is then read as good and
+// equal.
 func FuzzDecode(f *testing.F) {
 	for _, text := range texts(f) {
 		f.Add(text, []byte(nil), "")

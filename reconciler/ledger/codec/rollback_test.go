@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 )
 
-// theOriginal reads and writes a ledger as the original's documents say. It reads its own fields, from portClaims or else from allocations. It
-// keeps other fields of a claim until the claim changes, and drops all other fields.
+// theOriginal reads and writes a ledger as the original's documents say. It reads its own fields, from portClaims or
+// else from allocations. It keeps other fields of a claim until the claim changes, and drops all other fields.
 type theOriginal struct {
 	claims map[string]map[string]any
 }
@@ -41,7 +41,8 @@ func (o *theOriginal) load(cm *corev1.ConfigMap) error {
 	}
 	for _, item := range list {
 		claim := item.(map[string]any)
-		o.claims[fmt.Sprint(claim["protocol"], ":", claim["namespace"], ":", claim["service"], ":", claim["portName"])] = claim
+		o.claims[fmt.Sprint(claim["protocol"], ":", claim["namespace"], ":", claim["service"], ":",
+			claim["portName"])] = claim
 	}
 	return nil
 }
@@ -66,7 +67,8 @@ func (o *theOriginal) save(cm *corev1.ConfigMap) {
 	cm.Data["allocations.json"] = string(text)
 }
 
-// TestTheOriginalReadsWhatWeWrote: after a rollback, the original finds every claim in force, and none that was released.
+// TestTheOriginalReadsWhatWeWrote: after a rollback, the original finds every claim in force, and none that was
+// released.
 func TestTheOriginalReadsWhatWeWrote(t *testing.T) {
 	all := claims(4)
 	all[1].Source = plan.Static
@@ -101,8 +103,8 @@ func TestTheOriginalReadsWhatWeWrote(t *testing.T) {
 	}
 }
 
-// TestThereAndBackAgain is an upgrade, a rollback, and another upgrade. The mux still has the generation from the first upgrade. A ledger without
-// a generation would look like a restored backup, which freezes the mux.
+// TestThereAndBackAgain is an upgrade, a rollback, and another upgrade. The mux still has the generation from the first
+// upgrade. A ledger without a generation would look like a restored backup, which freezes the mux.
 func TestThereAndBackAgain(t *testing.T) {
 	for what, before := range map[string]*corev1.ConfigMap{
 		"plain":  encode(t, plan.Ledger{Mux: mux, Generation: 7, Claims: claims(3)}),
@@ -117,7 +119,8 @@ func TestThereAndBackAgain(t *testing.T) {
 				"protocol": "TCP", "channelPort": 80, "muxPort": 8080, "port": 8080, "source": "static"}}
 			o.save(before)
 			got := Decode(before, mux, keys)
-			if got.Condition != plan.Edited || got.Ledger.Generation != 7 || len(got.Ledger.Claims) != 1 || got.Ledger.Claims[0].Public != 8080 {
+			if got.Condition != plan.Edited || got.Ledger.Generation != 7 || len(got.Ledger.Claims) != 1 ||
+				got.Ledger.Claims[0].Public != 8080 {
 				t.Errorf("it is read as %d of generation %d: %v", got.Condition, got.Ledger.Generation, got.Ledger.Claims)
 			}
 		})

@@ -30,8 +30,8 @@ func textForeignText(key string, named, mux types.NamespacedName, nameKey string
 }
 
 func textNewer(key string, version int64) string {
-	return fmt.Sprintf("%s has schemaVersion %d, and this version of svc-lb-mux knows up to %d. Upgrade svc-lb-mux again, or "+
-		"delete the ConfigMap so that it is rebuilt", key, version, versionWithRanges)
+	return fmt.Sprintf("%s has schemaVersion %d, and this version of svc-lb-mux knows up to %d. Upgrade svc-lb-mux "+
+		"again, or delete the ConfigMap so that it is rebuilt", key, version, versionWithRanges)
 }
 
 func textUnreadable(key string, err error) string {
@@ -47,7 +47,8 @@ func textEdited(generation int64) string {
 }
 
 func textLeftOver(gone string) string {
-	return fmt.Sprintf("the mux names ConfigMap %s as its ledger, which doesn't exist, and this one may be older", short(gone))
+	return fmt.Sprintf("the mux names ConfigMap %s as its ledger, which doesn't exist, and this one may be older",
+		short(gone))
 }
 
 func errTooLarge(mux types.NamespacedName, claims, size int) error {
@@ -55,7 +56,8 @@ func errTooLarge(mux types.NamespacedName, claims, size int) error {
 		"holds %d. Move some of its channels to another mux", claims, size, PackedLimit))
 }
 
-// ErrUnwritable is the error for a ledger that no ConfigMap could hold, or that nobody could read again. To try once more is no use.
+// ErrUnwritable is the error for a ledger that no ConfigMap could hold, or that nobody could read again. To try once
+// more is no use.
 var ErrUnwritable = errors.New("can't be written")
 
 func unwritable(mux types.NamespacedName, why error) error {

@@ -46,10 +46,12 @@ func start(b *testing.B) *world {
 	must(b, err)
 	w.client = client
 	for _, name := range []string{space, apps} {
-		_, err := client.CoreV1().Namespaces().Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := client.CoreV1().Namespaces().Create(b.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		must(b, err)
 	}
-	_, err = w.Add("reconciler", product.BuildForTest(b, "reconciler"), "--namespace="+space, "--probe-address=127.0.0.1:8081")
+	_, err = w.Add("reconciler", product.BuildForTest(b, "reconciler"), "--namespace="+space,
+		"--probe-address=127.0.0.1:8081")
 	must(b, err)
 	return w
 }

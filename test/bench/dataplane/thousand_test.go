@@ -29,7 +29,8 @@ func BenchmarkThousandChannels(b *testing.B) {
 		asked.wait(b)
 		answered := time.Since(begin)
 		for _, p := range asked.points {
-			fmt.Fprintf(os.Stdout, "\npoint dataplane/thousand %d created=%d programmed=%d answered=%d", p.at.Milliseconds(), p.created, p.programmed, p.answered)
+			fmt.Fprintf(os.Stdout, "\npoint dataplane/thousand %d created=%d programmed=%d answered=%d", p.at.Milliseconds(),
+				p.created, p.programmed, p.answered)
 		}
 		fmt.Fprintf(os.Stdout, "\nok=%d missing=%d failed=%d\n", asked.ok, channels-asked.ok-asked.failed, asked.failed)
 		figure.Against(os.Stdout, "dataplane/thousand-answered", milliseconds(answered), "ms", milliseconds(created), 1.5)

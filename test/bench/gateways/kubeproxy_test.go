@@ -24,7 +24,8 @@ const (
 	space     = "default"
 )
 
-// kubeProxyRules returns the rules of the real kube-proxy in nftables mode, for Services that together have 10,000 ports at the address.
+// kubeProxyRules returns the rules of the real kube-proxy in nftables mode, for Services that together have 10,000
+// ports at the address.
 func kubeProxyRules(b *testing.B) string {
 	b.Helper()
 	c := cluster.Start(b)
@@ -58,19 +59,25 @@ func loadBalanced(b *testing.B, client kubernetes.Interface, begin int) {
 	b.Helper()
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("many-%d", begin)},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, AllocateLoadBalancerNodePorts: ptr.To(false)}}
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: svc.Name, Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name}},
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: svc.Name,
+		Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name}},
 		AddressType: discoveryv1.AddressTypeIPv4}
 	for i := range portsEach {
 		name := fmt.Sprintf("p%d", i)
-		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: name, Port: int32(first + begin + i), Protocol: corev1.ProtocolTCP})
-		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &name, Port: ptr.To[int32](target), Protocol: ptr.To(corev1.ProtocolTCP)})
+		svc.Spec.Ports = append(svc.Spec.Ports,
+			corev1.ServicePort{Name: name, Port: int32(first + begin + i), Protocol: corev1.ProtocolTCP})
+		slice.Ports = append(slice.Ports,
+			discoveryv1.EndpointPort{Name: &name, Port: ptr.To[int32](target), Protocol: ptr.To(corev1.ProtocolTCP)})
 	}
 	for _, backend := range backends() {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{backend.String()}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}})
+		slice.Endpoints = append(slice.Endpoints,
+			discoveryv1.Endpoint{Addresses: []string{backend.String()},
+				Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}})
 	}
 	created, err := client.CoreV1().Services(space).Create(b.Context(), svc, metav1.CreateOptions{})
 	must(b, err)
-	created.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address().String(), IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)}}
+	created.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address().String(),
+		IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)}}
 	_, err = client.CoreV1().Services(space).UpdateStatus(b.Context(), created, metav1.UpdateOptions{})
 	must(b, err)
 	_, err = client.DiscoveryV1().EndpointSlices(space).Create(b.Context(), slice, metav1.CreateOptions{})

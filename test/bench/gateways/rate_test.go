@@ -15,8 +15,9 @@ const (
 	span  = time.Second
 )
 
-// BenchmarkNewConnections opens connections by turns through one DNAT rule, through our tables of 10,000 ports, and through kube-proxy's rules for
-// as many ports. A figure is the time for a connection, including the client's and the server's own time.
+// BenchmarkNewConnections opens connections by turns through one DNAT rule, through our tables of 10,000 ports, and
+// through kube-proxy's rules for as many ports. A figure is the time for a connection, including the client's and the
+// server's own time.
 func BenchmarkNewConnections(b *testing.B) {
 	for b.Loop() {
 		plain, gateway, proxy := newRoad(b), newRoad(b), newRoad(b)
@@ -37,8 +38,9 @@ func BenchmarkNewConnections(b *testing.B) {
 	}
 }
 
-// BenchmarkBackendsChange changes backends by turns: of one port and of all 10,000 ports in our tables, and of all ports in a file with a rule for
-// each port. In the file, a change of one port costs as much, because nft loads the whole file.
+// BenchmarkBackendsChange changes backends by turns: of one port and of all 10,000 ports in our tables, and of all
+// ports in a file with a rule for each port. In the file, a change of one port costs as much, because nft loads the
+// whole file.
 func BenchmarkBackendsChange(b *testing.B) {
 	for b.Loop() {
 		gateway, file := newRoad(b), newRoad(b)

@@ -34,8 +34,8 @@ func plainRule() string {
 // rulePerPort are the rules that ch-k8s-lbaas writes, one for each port.
 func rulePerPort(to int) string {
 	var rules strings.Builder
-	rules.WriteString("table ip lbaas\ndelete table ip lbaas\ntable ip lbaas {\n\tchain out { type nat hook postrouting priority srcnat; oifname \"back\" masquerade; }\n" +
-		"\tchain in { type nat hook prerouting priority dstnat;\n")
+	rules.WriteString("table ip lbaas\ndelete table ip lbaas\ntable ip lbaas {\n\tchain out { type nat hook postrouting " +
+		"priority srcnat; oifname \"back\" masquerade; }\n\tchain in { type nat hook prerouting priority dstnat;\n")
 	for i := range services {
 		fmt.Fprintf(&rules, "ip daddr %s tcp dport %d dnat to numgen inc mod 3 map { 0 : %s, 1 : %s, 2 : %s } : %d;\n",
 			address(), first+i, backends()[0], backends()[1], backends()[2], to)

@@ -16,8 +16,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// BenchmarkWorstPatterns decides about channels with 64 DNS names each, none of which the mux's patterns allow. A mux may have
-// 256 patterns. A mux from before that limit may have 3,706: more don't fit into an annotation.
+// BenchmarkWorstPatterns decides about channels with 64 DNS names each, none of which the mux's patterns allow. A mux
+// may have 256 patterns. A mux from before that limit may have 3,706: more don't fit into an annotation.
 func BenchmarkWorstPatterns(b *testing.B) {
 	for _, c := range []struct {
 		name                           string

@@ -92,10 +92,12 @@ func (d *drawing) draw(figures map[string]float64) ([]byte, error) {
 		y += headRoom + len(p.rows)*rowHeight + 24
 	}
 	fmt.Fprintf(&body, `<circle class="new" cx="16" cy="%d" r="6"/><text x="28" y="%d">svc-lb-mux</text>`+"\n", y+8, y+12)
-	fmt.Fprintf(&body, `<circle class="old" cx="136" cy="%d" r="6"/><text x="148" y="%d">%s</text>`+"\n", y+8, y+12, d.others)
+	fmt.Fprintf(&body, `<circle class="old" cx="136" cy="%d" r="6"/><text x="148" y="%d">%s</text>`+"\n", y+8, y+12,
+		d.others)
 
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-labelledby="t">`+"\n", width, y+28)
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-labelledby="t">`+"\n",
+		width, y+28)
 	fmt.Fprintf(&out, `<title id="t">%s</title>`+"\n%s", d.title, style)
 	out.Write(body.Bytes())
 	out.WriteString("</svg>\n")
@@ -106,8 +108,10 @@ func (p *panel) draw(out *bytes.Buffer, top int, figures map[string]float64) err
 	fmt.Fprintf(out, `<text class="title" x="10" y="%d">%s</text>`+"\n", top+24, p.title)
 	bottom := top + headRoom + len(p.rows)*rowHeight
 	for tick := p.first; tick <= p.last; tick *= 10 {
-		fmt.Fprintf(out, `<line class="axis" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`, p.x(tick), top+headRoom-14, p.x(tick), bottom-4)
-		fmt.Fprintf(out, `<text class="tick" text-anchor="middle" x="%.1f" y="%d">%s</text>`+"\n", p.x(tick), top+headRoom-20, tickText(tick))
+		fmt.Fprintf(out, `<line class="axis" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`, p.x(tick), top+headRoom-14, p.x(tick),
+			bottom-4)
+		fmt.Fprintf(out, `<text class="tick" text-anchor="middle" x="%.1f" y="%d">%s</text>`+"\n", p.x(tick), top+headRoom-20,
+			tickText(tick))
 	}
 	for i, r := range p.rows {
 		ours, there := figures[r.name]
@@ -129,9 +133,12 @@ func (p *panel) pair(out *bytes.Buffer, y int, label string, ours, theirs float6
 	from, to := p.x(ours), p.x(theirs)
 	fmt.Fprintf(out, `<text x="10" y="%d">%s</text>`, y+5, label)
 	fmt.Fprintf(out, `<line class="gap" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`, from, y, to, y)
-	fmt.Fprintf(out, `<circle class="new" cx="%.1f" cy="%d" r="6"/><circle class="old" cx="%.1f" cy="%d" r="6"/>`, from, y, to, y)
-	fmt.Fprintf(out, `<text class="value" text-anchor="end" x="%.1f" y="%d">%s</text>`, min(from, to)-10, y+4, p.say(min(ours, theirs)))
-	fmt.Fprintf(out, `<text class="value" text-anchor="start" x="%.1f" y="%d">%s</text>`+"\n", max(from, to)+10, y+4, p.say(max(ours, theirs)))
+	fmt.Fprintf(out, `<circle class="new" cx="%.1f" cy="%d" r="6"/><circle class="old" cx="%.1f" cy="%d" r="6"/>`, from, y,
+		to, y)
+	fmt.Fprintf(out, `<text class="value" text-anchor="end" x="%.1f" y="%d">%s</text>`, min(from, to)-10, y+4,
+		p.say(min(ours, theirs)))
+	fmt.Fprintf(out, `<text class="value" text-anchor="start" x="%.1f" y="%d">%s</text>`+"\n", max(from, to)+10, y+4,
+		p.say(max(ours, theirs)))
 }
 
 // x returns the position of a value on the axis.

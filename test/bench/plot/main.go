@@ -1,6 +1,7 @@
-// Command plot draws pictures of benchmark results. docs/performance.svg shows the figures of docs/performance.txt: the time of a change here, and
-// in the Python original on a similar machine. docs/gateways.svg shows those of docs/gateways.txt. docs/dataplane.svg shows the points of
-// docs/dataplane.txt, the output of `make bench BENCH=ThousandChannels`.
+// Command plot draws pictures of benchmark results. docs/performance.svg shows the figures of docs/performance.txt: the
+// time of a change here, and in the Python original on a similar machine. docs/gateways.svg shows those of
+// docs/gateways.txt. docs/dataplane.svg shows the points of docs/dataplane.txt, the output of `make bench
+// BENCH=ThousandChannels`.
 //
 //	make bench BENCH=… >> docs/performance.txt    record, after removing the old lines of the same names
 //	go generate ./test/bench/plot                 draw
@@ -21,7 +22,8 @@ import (
 
 func main() {
 	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "plot: say `figures`, `gateways` or `points`, and name the file that has them and the picture to draw")
+		fmt.Fprintln(os.Stderr, "plot: say `figures`, `gateways` or `points`, and name the file that has them and the "+
+			"picture to draw")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 func TestFigures(t *testing.T) {
-	lines := "goos: linux\na/b 12.5 ms ratio=1.25 target=2 ok\nBenchmarkX-2 1 1034 ns/op\na/c 1234 requests ratio=0.10 target=1 short\n"
+	lines := "goos: linux\na/b 12.5 ms ratio=1.25 target=2 ok\nBenchmarkX-2 1 1034 ns/op\na/c 1234 requests ratio=0.10 " +
+		"target=1 short\n"
 	found, err := read([]byte(lines))
 	if err != nil || len(found) != 2 || found["a/b"] != 12.5 || found["a/c"] != 1234 {
 		t.Errorf("got %v and %v", found, err)

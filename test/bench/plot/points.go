@@ -24,7 +24,9 @@ func readPoints(text []byte) ([]point, error) {
 			continue
 		}
 		var p point
-		if _, err := fmt.Sscanf(rest, "%f created=%f programmed=%f answered=%f", &p.ms, &p.created, &p.programmed, &p.answered); err != nil {
+		if _,
+			err := fmt.Sscanf(rest, "%f created=%f programmed=%f answered=%f", &p.ms, &p.created, &p.programmed,
+			&p.answered); err != nil {
 			return nil, fmt.Errorf("%q: %w", lines.Text(), err)
 		}
 		points = append(points, p)
@@ -60,9 +62,11 @@ func drawPoints(points []point) ([]byte, error) {
 	c.end = c.step * math.Ceil(last.ms/c.step)
 
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 %d" role="img" aria-labelledby="t">`+"\n", chartTop+chartHeight+80)
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 %d" role="img" aria-labelledby="t">`+"\n",
+		chartTop+chartHeight+80)
 	fmt.Fprintf(&out, `<title id="t">How %s channels come up</title>`+"\n%s", count(last.created), chartStyle)
-	fmt.Fprintf(&out, `<text class="title" x="10" y="24">Channels, over the seconds since the first was asked for</text>`+"\n")
+	fmt.Fprintf(&out, `<text class="title" x="10" y="24">Channels, over the seconds since the first was asked for</text>`+
+		"\n")
 	c.axes(&out)
 	for i, line := range []curve{
 		{"created", "made by their owners", func(p point) float64 { return p.created }},
@@ -87,11 +91,14 @@ func (c chart) y(n float64) float64  { return chartTop + (1-n/c.top)*chartHeight
 func (c chart) axes(out *bytes.Buffer) {
 	for i := range 5 {
 		n := c.top * float64(i) / 4
-		fmt.Fprintf(out, `<line class="axis" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, chartLeft, c.y(n), chartLeft+chartWidth, c.y(n))
-		fmt.Fprintf(out, `<text class="tick" text-anchor="end" x="%d" y="%.1f">%s</text>`+"\n", chartLeft-8, c.y(n)+4, count(n))
+		fmt.Fprintf(out, `<line class="axis" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, chartLeft, c.y(n), chartLeft+chartWidth,
+			c.y(n))
+		fmt.Fprintf(out, `<text class="tick" text-anchor="end" x="%d" y="%.1f">%s</text>`+"\n", chartLeft-8, c.y(n)+4,
+			count(n))
 	}
 	for ms := 0.0; ms <= c.end; ms += c.step {
-		fmt.Fprintf(out, `<text class="tick" text-anchor="middle" x="%.1f" y="%d">%g s</text>`+"\n", c.x(ms), chartTop+chartHeight+18, ms/1000)
+		fmt.Fprintf(out, `<text class="tick" text-anchor="middle" x="%.1f" y="%d">%g s</text>`+"\n", c.x(ms),
+			chartTop+chartHeight+18, ms/1000)
 	}
 }
 

@@ -68,9 +68,10 @@ func (w *bench) floor(b *testing.B, all []string) time.Duration {
 		_, err := w.client.CoreV1().Services("app").Create(b.Context(), svc, metav1.CreateOptions{})
 		return err
 	})
-	status := []byte(`{"metadata":{"annotations":{"example.com/ports":"http:80->20000"}},"status":{"loadBalancer":{"ingress":` +
-		`[{"ip":"192.0.2.1","ipMode":"Proxy"}]},"conditions":[{"type":"example.com/Accepted","status":"True","reason":"Accepted",` +
-		`"message":"all ports have a number","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+	status := []byte(
+		`{"metadata":{"annotations":{"example.com/ports":"http:80->20000"}},"status":{"loadBalancer":{"ingress":` +
+			`[{"ip":"192.0.2.1","ipMode":"Proxy"}]},"conditions":[{"type":"example.com/Accepted","status":"True","reason":"Accepted",` +
+			`"message":"all ports have a number","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
 	begin := time.Now()
 	patched := make(chan struct{})
 	go func() {

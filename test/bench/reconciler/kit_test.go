@@ -112,7 +112,8 @@ func source(name string) *discoveryv1.EndpointSlice {
 			discoveryv1.LabelServiceName: name, discoveryv1.LabelManagedBy: "bench",
 		}},
 		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
+		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080),
+			Protocol: ptr.To(corev1.ProtocolTCP)}},
 	}
 	for i := range 3 {
 		slice.Endpoints = append(slice.Endpoints, endpoint(i))

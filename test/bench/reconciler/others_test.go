@@ -69,7 +69,8 @@ func (w *bench) fill(b *testing.B) {
 		return err
 	})
 	sideBySide(b, names("stranger", othersServices), func(name string) error {
-		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"example.com/note": much[:200<<10]}}}
+		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Annotations: map[string]string{"example.com/note": much[:200<<10]}}}
 		svc.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80}}
 		_, err := w.client.CoreV1().Services("app").Create(b.Context(), svc, metav1.CreateOptions{})
 		return err

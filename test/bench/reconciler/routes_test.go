@@ -26,8 +26,9 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// BenchmarkRoutes creates 1,000 TCPRoutes at once, once for each feature of the Gateway API. It measures the time from the last creation until all
-// is written. The floor is a client with as many concurrent requests as the reconciler, which makes only the necessary writes.
+// BenchmarkRoutes creates 1,000 TCPRoutes at once, once for each feature of the Gateway API. It measures the time from
+// the last creation until all is written. The floor is a client with as many concurrent requests as the reconciler,
+// which makes only the necessary writes.
 func BenchmarkRoutes(b *testing.B) {
 	const n = 1000
 	b.Run("allocator", func(b *testing.B) {
@@ -76,7 +77,8 @@ func startRoutes(b *testing.B, flag string) *routes {
 	for _, kind := range []client.Object{&gatewayv1.TCPRoute{}, &gatewayv1.ListenerSet{}} {
 		informer, err := watched.GetInformer(b.Context(), kind, cache.BlockUntilSynced(false))
 		must(b, err)
-		_, err = informer.AddEventHandler(clientgocache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, object any) { see(object) }})
+		_, err = informer.AddEventHandler(clientgocache.ResourceEventHandlerFuncs{AddFunc: see,
+			UpdateFunc: func(_, object any) { see(object) }})
 		must(b, err)
 	}
 	var running sync.WaitGroup
@@ -98,28 +100,38 @@ func (r *routes) create(b *testing.B, names []string, object func(name string) c
 
 // route returns a TCPRoute whose parent is the ListenerSet of the same name.
 func route(name string, annotations map[string]string) *gatewayv1.TCPRoute {
-	return &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, Annotations: annotations}, Spec: gatewayv1.TCPRouteSpec{
-		CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: gatewayv1.ObjectName(name)}}},
-		Rules: []gatewayv1.TCPRouteRule{{BackendRefs: []gatewayv1.BackendRef{{BackendObjectReference: gatewayv1.BackendObjectReference{
-			Name: gatewayv1.ObjectName(name), Port: ptr.To(gatewayv1.PortNumber(80))}}}}},
-	}}
+	return &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, Annotations: annotations},
+		Spec: gatewayv1.TCPRouteSpec{
+			CommonRouteSpec: gatewayv1.CommonRouteSpec{
+				ParentRefs: []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")),
+					Name: gatewayv1.ObjectName(name)}}},
+			Rules: []gatewayv1.TCPRouteRule{
+				{BackendRefs: []gatewayv1.BackendRef{{BackendObjectReference: gatewayv1.BackendObjectReference{
+					Name: gatewayv1.ObjectName(name), Port: ptr.To(gatewayv1.PortNumber(80))}}}}},
+		}}
 }
 
 func listenerSet(name string, port int) *gatewayv1.ListenerSet {
-	return &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name}, Spec: gatewayv1.ListenerSetSpec{
-		ParentRef: gatewayv1.ParentGatewayReference{Namespace: ptr.To(gatewayv1.Namespace(space)), Name: "edge"},
-		Listeners: []gatewayv1.ListenerEntry{{Name: "tcp", Port: gatewayv1.PortNumber(port), Protocol: gatewayv1.TCPProtocolType}},
-	}}
+	return &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name},
+		Spec: gatewayv1.ListenerSetSpec{
+			ParentRef: gatewayv1.ParentGatewayReference{Namespace: ptr.To(gatewayv1.Namespace(space)), Name: "edge"},
+			Listeners: []gatewayv1.ListenerEntry{{Name: "tcp", Port: gatewayv1.PortNumber(port),
+				Protocol: gatewayv1.TCPProtocolType}},
+		}}
 }
 
 func gateway(class string, annotations map[string]string) *gatewayv1.Gateway {
-	return &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "edge", Annotations: annotations}, Spec: gatewayv1.GatewaySpec{
-		GatewayClassName: gatewayv1.ObjectName(class), Listeners: []gatewayv1.Listener{{Name: "first", Port: 9, Protocol: gatewayv1.TCPProtocolType}},
-		AllowedListeners: &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromAll)}},
-	}}
+	return &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "edge", Annotations: annotations},
+		Spec: gatewayv1.GatewaySpec{
+			GatewayClassName: gatewayv1.ObjectName(class),
+			Listeners:        []gatewayv1.Listener{{Name: "first", Port: 9, Protocol: gatewayv1.TCPProtocolType}},
+			AllowedListeners: &gatewayv1.AllowedListeners{
+				Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromAll)}},
+		}}
 }
 
-// says returns whether all routes have a parent that a controller accepted and, if number is true, the annotation with their number.
+// says returns whether all routes have a parent that a controller accepted and, if number is true, the annotation with
+// their number.
 func (r *routes) says(names []string, controller string, number bool) func(*eyes) bool {
 	return func(*eyes) bool {
 		for _, name := range names {
@@ -160,8 +172,8 @@ func isAccepted(route *gatewayv1.TCPRoute, controller string) bool {
 	return false
 }
 
-// floorOf measures writes on objects that the reconciler ignores: each of the writes for each name, with at most atOnce requests under way for each
-// kind of write.
+// floorOf measures writes on objects that the reconciler ignores: each of the writes for each name, with at most atOnce
+// requests under way for each kind of write.
 func floorOf(b *testing.B, names []string, writes ...func(name string) error) time.Duration {
 	begin := time.Now()
 	var all sync.WaitGroup
@@ -173,9 +185,10 @@ func floorOf(b *testing.B, names []string, writes ...func(name string) error) ti
 }
 
 // statusOf is a status as a controller writes it.
-var statusOf = []byte(`{"status":{"parents":[{"parentRef":{"kind":"ListenerSet","name":"x"},"controllerName":"example.com/nobody","conditions":[` +
-	`{"type":"Accepted","status":"True","reason":"Accepted","message":"all ports have a number","lastTransitionTime":"2026-01-01T00:00:00Z"},` +
-	`{"type":"ResolvedRefs","status":"True","reason":"ResolvedRefs","message":"all backends are there","lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)
+var statusOf = []byte(
+	`{"status":{"parents":[{"parentRef":{"kind":"ListenerSet","name":"x"},"controllerName":"example.com/nobody","conditions":[` +
+		`{"type":"Accepted","status":"True","reason":"Accepted","message":"all ports have a number","lastTransitionTime":"2026-01-01T00:00:00Z"},` +
+		`{"type":"ResolvedRefs","status":"True","reason":"ResolvedRefs","message":"all backends are there","lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)
 
 func (r *routes) patchStatus(b *testing.B) func(string) error {
 	return func(name string) error {
@@ -185,11 +198,13 @@ func (r *routes) patchStatus(b *testing.B) func(string) error {
 
 func (r *routes) setNote(b *testing.B) func(string) error {
 	return func(name string) error {
-		return r.client.Patch(b.Context(), route(name, nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.com/ports":"20000"}}}`)))
+		return r.client.Patch(b.Context(), route(name, nil),
+			client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.com/ports":"20000"}}}`)))
 	}
 }
 
-// allocated has routes that ask for a number on a Gateway that nobody serves. Each needs a ListenerSet, a status and an annotation.
+// allocated has routes that ask for a number on a Gateway that nobody serves. Each needs a ListenerSet, a status and an
+// annotation.
 func allocated(b *testing.B, n int) {
 	r := startRoutes(b, "--gateway-api-allocator")
 	must(b, r.client.Create(b.Context(), gateway("of-nobody", map[string]string{prefix + "/port-range": "20000-29999"})))
@@ -205,7 +220,8 @@ func allocated(b *testing.B, n int) {
 	r.create(b, all, func(name string) client.Object { return route(name, asks) })
 	last := time.Now()
 	done := r.eyes.await(b, "all routes", r.says(all, prefix+"/allocator", true))
-	figure.Against(os.Stdout, fmt.Sprintf("reconciler/routes-allocated-%d", n), milliseconds(done.Sub(last)), "ms", milliseconds(floor), 1.5)
+	figure.Against(os.Stdout, fmt.Sprintf("reconciler/routes-allocated-%d", n), milliseconds(done.Sub(last)), "ms",
+		milliseconds(floor), 1.5)
 	b.Logf("requests: %v", r.requests(b))
 }
 
@@ -217,9 +233,10 @@ func served(b *testing.B, n int) {
 		Spec: gatewayv1.GatewayClassSpec{ControllerName: prefix + "/gateway"}}))
 	must(b, r.client.Create(b.Context(), gateway("mux", nil)))
 	floor := r.floor(b, n, r.patchStatus(b), func(name string) error {
-		return r.client.Status().Patch(b.Context(), listenerSet("set-"+name, 80), client.RawPatch(types.MergePatchType, []byte(`{"status":{"conditions":[`+
-			`{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}],"listeners":[{"name":"tcp","attachedRoutes":1,`+
-			`"supportedKinds":[],"conditions":[{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)))
+		return r.client.Status().Patch(b.Context(), listenerSet("set-"+name, 80),
+			client.RawPatch(types.MergePatchType, []byte(`{"status":{"conditions":[`+
+				`{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}],"listeners":[{"name":"tcp","attachedRoutes":1,`+
+				`"supportedKinds":[],"conditions":[{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)))
 	}, func(name string) error {
 		slice := source(name)
 		slice.Name = "floor-" + name
@@ -235,7 +252,8 @@ func served(b *testing.B, n int) {
 	done := r.eyes.await(b, "all routes, ListenerSets and slices", func(e *eyes) bool {
 		return e.onMux > n && r.says(all, prefix+"/gateway", false)(e) && r.opened(all)(e)
 	})
-	figure.Against(os.Stdout, fmt.Sprintf("reconciler/routes-served-%d", n), milliseconds(done.Sub(last)), "ms", milliseconds(floor), 1.5)
+	figure.Against(os.Stdout, fmt.Sprintf("reconciler/routes-served-%d", n), milliseconds(done.Sub(last)), "ms",
+		milliseconds(floor), 1.5)
 	b.Logf("requests: %v", r.requests(b))
 }
 
@@ -248,14 +266,16 @@ func (r *routes) serve(b *testing.B, all []string, first int) {
 	}
 	r.sources(b, all)
 	r.create(b, all, func(name string) client.Object {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone,
-			Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name},
+			Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone,
+				Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
 	})
 	r.create(b, all, func(name string) client.Object { return listenerSet(name, number[name]) })
 	r.create(b, all, func(name string) client.Object { return route(name, nil) })
 }
 
-// floor creates objects that the reconciler ignores, and measures writes to them. The first requests to a fresh API server are slow.
+// floor creates objects that the reconciler ignores, and measures writes to them. The first requests to a fresh API
+// server are slow.
 func (r *routes) floor(b *testing.B, n int, writes ...func(string) error) time.Duration {
 	var took time.Duration
 	for _, all := range [][]string{names("warm-up", 20), names("floor", n)} {

@@ -28,7 +28,8 @@ func BenchmarkEndpointChange(b *testing.B) {
 		for _, n := range []int{100, 1000} {
 			took[n] = endpointChange(b, n)
 		}
-		figure.Against(os.Stdout, "reconciler/endpoint-change-at-1000-over-100", milliseconds(took[1000]), "ms", milliseconds(took[100]), 1.25)
+		figure.Against(os.Stdout, "reconciler/endpoint-change-at-1000-over-100", milliseconds(took[1000]), "ms",
+			milliseconds(took[100]), 1.25)
 	}
 }
 
@@ -46,7 +47,8 @@ func endpointChange(b *testing.B, n int) time.Duration {
 	before, used := w.requests(b), w.usage(b)
 	var times []time.Duration
 	for i := range changes {
-		times = append(times, w.change(b, all[i*n/changes], i, func(e *eyes, address string) bool { return e.carries(space, address) }))
+		times = append(times,
+			w.change(b, all[i*n/changes], i, func(e *eyes, address string) bool { return e.carries(space, address) }))
 	}
 	time.Sleep(time.Second)
 	asked, cpu := less(w.requests(b), before), w.usage(b).cpu-used.cpu
@@ -67,7 +69,9 @@ func (w *bench) change(b *testing.B, name string, i int, carried func(*eyes, str
 	_, err = w.client.DiscoveryV1().EndpointSlices("app").Update(b.Context(), slice, metav1.UpdateOptions{})
 	must(b, err)
 	begin := time.Now()
-	return w.eyes.await(b, "the endpoint on the mux", func(e *eyes) bool { return carried(e, added.Addresses[0]) }).Sub(begin)
+	return w.eyes.await(b, "the endpoint on the mux", func(e *eyes) bool {
+		return carried(e, added.Addresses[0])
+	}).Sub(begin)
 }
 
 func (e *eyes) carries(namespace, address string) bool {
@@ -90,14 +94,16 @@ func (w *bench) bareChanges(b *testing.B) time.Duration {
 	written, err := w.client.DiscoveryV1().EndpointSlices("default").Create(ctx, target, metav1.CreateOptions{})
 	must(b, err)
 	w.sources(b, []string{"floor"})
-	watch, err := w.client.DiscoveryV1().EndpointSlices("app").Watch(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=floor"})
+	watch, err := w.client.DiscoveryV1().EndpointSlices("app").Watch(ctx,
+		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=floor"})
 	must(b, err)
 	go func() {
 		for event := range watch.ResultChan() {
 			if slice, ok := event.Object.(*discoveryv1.EndpointSlice); ok {
 				next := written.DeepCopy()
 				next.Endpoints = slice.Endpoints
-				if now, err := w.client.DiscoveryV1().EndpointSlices("default").Update(ctx, next, metav1.UpdateOptions{}); err == nil {
+				if now,
+					err := w.client.DiscoveryV1().EndpointSlices("default").Update(ctx, next, metav1.UpdateOptions{}); err == nil {
 					written = now
 				}
 			}
@@ -105,7 +111,8 @@ func (w *bench) bareChanges(b *testing.B) time.Duration {
 	}()
 	var times []time.Duration
 	for i := range changes {
-		times = append(times, w.change(b, "floor", 500+i, func(e *eyes, address string) bool { return e.carries("default", address) }))
+		times = append(times,
+			w.change(b, "floor", 500+i, func(e *eyes, address string) bool { return e.carries("default", address) }))
 	}
 	return median(times)
 }
@@ -174,7 +181,8 @@ func (w *bench) restart(b *testing.B) {
 	writes := 0
 	for kind, n := range asked {
 		verb, resource, _ := strings.Cut(kind, " ")
-		if !slices.Contains([]string{"get", "list", "watch"}, verb) && resource != "events" { // becoming the leader emits an Event
+		// becoming the leader emits an Event
+		if !slices.Contains([]string{"get", "list", "watch"}, verb) && resource != "events" {
 			writes += n
 		}
 	}

@@ -51,12 +51,14 @@ func TestMemoryStaysBoundedUnderAttack(t *testing.T) {
 		// instead is set for an attack that only make long runs: it names the attack of make test that shows the same.
 		instead string
 	}{
-		"stalled bodies of 64 KiB":          {body: padded(t, 64<<10), stall: true, streams: 60, count: 1_000},
-		"stalled bodies with large headers": {body: padded(t, 64<<10), stall: true, streams: 60, count: 1_000, extra: largeHeader()},
-		"small bodies with many ports":      {body: manyPorts(t, 64<<10), streams: 10, count: 300},
-		"large bodies with many ports":      {body: manyPorts(t, 7<<20), streams: 1, count: 20},
-		"large bodies with long values":     {body: padded(t, 7<<20), streams: 1, count: 20, instead: "large bodies with many ports"},
-		"stalled large bodies":              {body: padded(t, 7<<20), stall: true, streams: 10, count: 100},
+		"stalled bodies of 64 KiB": {body: padded(t, 64<<10), stall: true, streams: 60, count: 1_000},
+		"stalled bodies with large headers": {body: padded(t, 64<<10), stall: true, streams: 60, count: 1_000,
+			extra: largeHeader()},
+		"small bodies with many ports": {body: manyPorts(t, 64<<10), streams: 10, count: 300},
+		"large bodies with many ports": {body: manyPorts(t, 7<<20), streams: 1, count: 20},
+		"large bodies with long values": {body: padded(t, 7<<20), streams: 1, count: 20, instead: "large bodies with " +
+			"many ports"},
+		"stalled large bodies": {body: padded(t, 7<<20), stall: true, streams: 10, count: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.instead != "" {
@@ -120,7 +122,8 @@ func TestMemoryStaysBoundedByConnections(t *testing.T) {
 }
 
 // attack sends one request after the other until the context ends, and ignores the answers.
-func (s *server) attack(ctx context.Context, client *http.Client, body []byte, stall bool, extra http.Header, sent *atomic.Int64) {
+func (s *server) attack(ctx context.Context, client *http.Client, body []byte, stall bool, extra http.Header,
+	sent *atomic.Int64) {
 	defer client.CloseIdleConnections()
 	for ctx.Err() == nil {
 		var reader io.Reader = bytes.NewReader(body)

@@ -170,8 +170,9 @@ func request(tb testing.TB, svc *corev1.Service) *admissionv1.AdmissionRequest {
 			Username: "system:serviceaccount:argocd:argocd-application-controller",
 			Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:argocd", "system:authenticated"},
 		},
-		Object:  runtime.RawExtension{Raw: object},
-		Options: runtime.RawExtension{Raw: []byte(`{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"helm"}`)},
+		Object: runtime.RawExtension{Raw: object},
+		Options: runtime.RawExtension{
+			Raw: []byte(`{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"helm"}`)},
 	}
 }
 

@@ -61,8 +61,8 @@ func (c Cache) fill(ctx context.Context, p Product, dir string) error {
 	return nil
 }
 
-// goArguments returns the same arguments for every user of the cache: with other flags, go would compile everything again. Debug information, which
-// the linker drops, would take a sixth of the compilers' time.
+// goArguments returns the same arguments for every user of the cache: with other flags, go would compile everything
+// again. Debug information, which the linker drops, would take a sixth of the compilers' time.
 func (p Product) goArguments(pkg, out string) []string {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
 		"-ldflags", strings.Join(append([]string{"-s -w"}, p.ldflags...), " ")}

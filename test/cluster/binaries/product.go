@@ -93,12 +93,14 @@ func CertManager() Product {
 
 // Flux is a command that reconciles manifests with Flux's engine.
 func Flux() Product {
-	return Product{Name: "flux", Version: FluxVersion, folder: "../gitops/flux", pkg: ".", binary: "flux", cost: "up to 2 minutes"}
+	return Product{Name: "flux", Version: FluxVersion, folder: "../gitops/flux", pkg: ".", binary: "flux",
+		cost: "up to 2 minutes"}
 }
 
 // Argo is a command that reconciles manifests with Argo CD's engine.
 func Argo() Product {
-	return Product{Name: "argo", Version: ArgoVersion, folder: "../gitops/argo", pkg: ".", binary: "argo", cost: "up to 2 minutes"}
+	return Product{Name: "argo", Version: ArgoVersion, folder: "../gitops/argo", pkg: ".", binary: "argo",
+		cost: "up to 2 minutes"}
 }
 
 // Cilium is the LB IPAM of Cilium's operator, with the definitions of its resources.
@@ -113,7 +115,8 @@ func Cilium() Product {
 // EnvoyGateway is the control plane of Envoy Gateway, an implementation of the Gateway API. Only `make long` needs it.
 func EnvoyGateway() Product {
 	return Product{
-		Name: "envoygateway", Version: EnvoyGatewayVersion, folder: "../e2e/gatewayapi/envoygateway", pkg: "github.com/envoyproxy/gateway/cmd/envoy-gateway",
+		Name: "envoygateway", Version: EnvoyGatewayVersion, folder: "../e2e/gatewayapi/envoygateway",
+		pkg:    "github.com/envoyproxy/gateway/cmd/envoy-gateway",
 		binary: "envoy-gateway", cost: "10 to 20 minutes on two cores",
 	}
 }
@@ -121,8 +124,9 @@ func EnvoyGateway() Product {
 // ExternalDNS is a command that prints the records that external-dns wants. Only `make long` needs it.
 func ExternalDNS() Product {
 	return Product{
-		Name: "externaldns", Version: ExternalDNSVersion, folder: "../e2e/reconciler/externaldns", pkg: ".", binary: "externaldns",
-		cost: "up to 5 minutes",
+		Name: "externaldns", Version: ExternalDNSVersion, folder: "../e2e/reconciler/externaldns", pkg: ".",
+		binary: "externaldns",
+		cost:   "up to 5 minutes",
 	}
 }
 

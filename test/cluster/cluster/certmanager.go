@@ -98,7 +98,8 @@ func (c *Cluster) runCertManager(ctx context.Context) error {
 	if _, err := c.TryKubectl(ctx, certManagerWebhooks, "apply", "-f", "-"); err != nil {
 		return err
 	}
-	if err := c.admit(identity{file: "cert-manager", name: "cert-manager", groups: []string{"system:masters"}}); err != nil {
+	if err := c.admit(identity{file: "cert-manager", name: "cert-manager",
+		groups: []string{"system:masters"}}); err != nil {
 		return err
 	}
 	common := []string{"--kubeconfig=" + c.configs["cert-manager"]}

@@ -39,8 +39,8 @@ type Cluster struct {
 	closers    []func() error
 }
 
-// Main is the TestMain of a test binary. The cluster's host is a process of this same program, in another role. Tests that leave
-// controllers or informers running fail.
+// Main is the TestMain of a test binary. The cluster's host is a process of this same program, in another role. Tests
+// that leave controllers or informers running fail.
 func Main(m *testing.M) {
 	host.Reexec()
 	code := m.Run()

@@ -32,7 +32,8 @@ func (c *Cluster) component(name string, args ...string) *Component {
 func (c *Cluster) componentIn(net, name, program string, args ...string) *Component {
 	p := &Component{
 		Name: name, host: c.Host, log: filepath.Join(c.Host.Dir, "logs", name+".log"),
-		command: host.Command{Args: append([]string{program}, args...), Net: net, Env: append(host.Environment(), c.options.goSettings()...)},
+		command: host.Command{Args: append([]string{program}, args...), Net: net,
+			Env: append(host.Environment(), c.options.goSettings()...)},
 	}
 	c.components = append(c.components, p)
 	return p

@@ -57,7 +57,9 @@ func served(t *testing.T, c *Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "it is I") })}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "it is I")
+	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	c.Apply(t, `
@@ -109,7 +111,8 @@ func providerObeys(t *testing.T, c *Cluster) {
 	ingress("")
 	c.Provider.BehaveTo("default/lb", provider.Fail)
 	Eventually(t, "an Event says that it failed", func(ctx context.Context) error {
-		events, err := c.Client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "reason=SyncLoadBalancerFailed"})
+		events, err := c.Client.CoreV1().Events("default").List(ctx,
+			metav1.ListOptions{FieldSelector: "reason=SyncLoadBalancerFailed"})
 		if err == nil && len(events.Items) == 0 {
 			err = fmt.Errorf("no Event")
 		}
@@ -201,8 +204,10 @@ func TestTwoClustersDoNotMeet(t *testing.T) {
 		_ = conn.Close()
 	}
 	for name, dial := range map[string]func() (net.Conn, error){
-		"from the other cluster": func() (net.Conn, error) { return two.Inside().Dial(t.Context(), "tcp", controlPlaneIP+":9000") },
-		"to another network":     func() (net.Conn, error) { return one.Inside().Dial(t.Context(), "tcp", "192.0.2.1:80") },
+		"from the other cluster": func() (net.Conn, error) {
+			return two.Inside().Dial(t.Context(), "tcp", controlPlaneIP+":9000")
+		},
+		"to another network": func() (net.Conn, error) { return one.Inside().Dial(t.Context(), "tcp", "192.0.2.1:80") },
 	} {
 		if conn, err := dial(); err == nil {
 			_ = conn.Close()

@@ -77,13 +77,15 @@ func refusedAndNotMade(t *testing.T, c *Cluster, proxy *faults.Proxy, client kub
 		}
 		rule.Remove()
 	}
-	if _, err := services.Create(t.Context(), service("admitted"), metav1.CreateOptions{}); err != nil || !exists(t, c, "admitted") {
+	if _, err := services.Create(t.Context(), service("admitted"), metav1.CreateOptions{}); err != nil ||
+		!exists(t, c, "admitted") {
 		t.Errorf("with the rules gone: %v", err)
 	}
 }
 
 func madeAndLost(t *testing.T, c *Cluster, proxy *faults.Proxy, client kubernetes.Interface) {
-	rule := proxy.Add(faults.Rule{Match: faults.Match{Verbs: []string{"create"}, Resource: "services"}, Times: 1, Do: faults.DropAfter()})
+	rule := proxy.Add(faults.Rule{Match: faults.Match{Verbs: []string{"create"}, Resource: "services"}, Times: 1,
+		Do: faults.DropAfter()})
 	defer rule.Remove()
 	_, err := client.CoreV1().Services("default").Create(t.Context(), service("lost"), metav1.CreateOptions{})
 	if err == nil || !exists(t, c, "lost") {
@@ -92,7 +94,8 @@ func madeAndLost(t *testing.T, c *Cluster, proxy *faults.Proxy, client kubernete
 }
 
 func heldWatch(t *testing.T, c *Cluster, proxy *faults.Proxy, client kubernetes.Interface) {
-	watch, err := client.CoreV1().Services("default").Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=news"})
+	watch, err := client.CoreV1().Services("default").Watch(t.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=news"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +138,8 @@ func kubectlCounted(t *testing.T, c *Cluster, proxy *faults.Proxy) {
 		t.Errorf("want one list of services by tester, counted: %s", proxy.Snapshot().Sub(before))
 	}
 	Eventually(t, "the API server saw them all as tester", func(ctx context.Context) error {
-		if who := c.Kubectl(t, "--kubeconfig="+path, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"); who != "tester" {
+		if who := c.Kubectl(t, "--kubeconfig="+path, "auth", "whoami", "-o",
+			"jsonpath={.status.userInfo.username}"); who != "tester" {
 			return fmt.Errorf("as %q", who)
 		}
 		return nil

@@ -150,7 +150,8 @@ func (f *footprint) traces(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, f.dir) || strings.Contains(line, "/run/node-") || strings.Contains(line, "upperdir=/run/var") {
+		if strings.Contains(line, f.dir) || strings.Contains(line, "/run/node-") ||
+			strings.Contains(line, "upperdir=/run/var") {
 			found["mounts"] = append(found["mounts"], line)
 		}
 	}

@@ -10,8 +10,9 @@ import (
 // nodeFiles are a node's configuration files.
 type nodeFiles struct{ containerd, kubelet string }
 
-// containerdConfig restricts OOM scores: without CAP_SYS_RESOURCE, runc can't lower a container's score, and fails. It also lowers the collector's
-// pause_threshold: with the default, containerd's garbage collector looks for work a hundred times a second.
+// containerdConfig restricts OOM scores: without CAP_SYS_RESOURCE, runc can't lower a container's score, and fails. It
+// also lowers the collector's pause_threshold: with the default, containerd's garbage collector looks for work a
+// hundred times a second.
 const containerdConfig = `version = 2
 root = "{{.Run}}/containerd"
 state = "{{.Run}}/containerd.state"
@@ -81,7 +82,8 @@ func (c *Cluster) writeNodeFiles(node *Node) (nodeFiles, error) {
 	}
 	files := nodeFiles{containerd: filepath.Join(dir, "containerd.toml"), kubelet: filepath.Join(dir, "kubelet.yaml")}
 	for path, text := range map[string]string{
-		files.containerd: containerdConfig, files.kubelet: kubeletConfig, filepath.Join(dir, "cni", "pods.conflist"): cniConfig,
+		files.containerd: containerdConfig, files.kubelet: kubeletConfig,
+		filepath.Join(dir, "cni", "pods.conflist"): cniConfig,
 	} {
 		if err := writeTemplate(path, text, facts); err != nil {
 			return nodeFiles{}, fmt.Errorf("write %s: %w", path, err)
@@ -108,7 +110,8 @@ func writeTemplate(path, text string, facts any) error {
 
 // writeImages writes the archives that every node imports: ours, and the caller's.
 func (c *Cluster) writeImages() ([]string, error) {
-	pod := Image{Name: PodImage, Program: filepath.Join(c.bin["pod"], "pod"), As: "/pod", Entrypoint: []string{"/pod"}, Args: []string{"pause"}}
+	pod := Image{Name: PodImage, Program: filepath.Join(c.bin["pod"], "pod"), As: "/pod", Entrypoint: []string{"/pod"},
+		Args: []string{"pause"}}
 	images := []Image{pod}
 	if c.options.certs {
 		images = append(images, c.certManagerImages()...)

@@ -49,7 +49,9 @@ func TestNodes(t *testing.T) {
 		everyPodAnswers(t, c.Outside(), "http://"+address(t, c, "web"), names)
 	})
 	t.Run("a datagram from outside is answered with the pod's name", func(t *testing.T) { udpAnswers(t, c, names) })
-	t.Run("connections that pass kube-proxy's rules untranslated are listed once", func(t *testing.T) { passedByCounts(t, c, names) })
+	t.Run("connections that pass kube-proxy's rules untranslated are listed once", func(t *testing.T) {
+		passedByCounts(t, c, names)
+	})
 	t.Run("a pod that fails readiness leaves its EndpointSlice and comes back", func(t *testing.T) {
 		readinessFollows(t, c, pods[0], names)
 	})
@@ -95,7 +97,8 @@ func passedByCounts(t *testing.T, c *Cluster, names []string) {
 	if passed, err := passedBy.Take(t.Context()); err != nil || len(passed) != 0 {
 		t.Errorf("%d connections are listed again, %v", len(passed), err)
 	}
-	c.Apply(t, `{apiVersion: v1, kind: Service, metadata: {name: nobody}, spec: {type: LoadBalancer, selector: {app: nobody},
+	c.Apply(
+		t, `{apiVersion: v1, kind: Service, metadata: {name: nobody}, spec: {type: LoadBalancer, selector: {app: nobody},
 		ports: [{port: 80}]}}`)
 	Eventually(t, "a Service without backends refuses", func(ctx context.Context) error {
 		_, err := c.Outside().Dial(ctx, "tcp", net.JoinHostPort(address(t, c, "nobody"), "80"))

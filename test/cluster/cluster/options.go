@@ -19,8 +19,9 @@ type options struct {
 	crowded bool
 }
 
-// goSettings are settings of the components' Go runtimes. A rare garbage collection costs memory, which is cheaper here than processor time. Beside
-// other clusters, a second thread rarely finds a free processor. With one thread, a start takes 30 % less processor time, and a cluster at rest 15 %.
+// goSettings are settings of the components' Go runtimes. A rare garbage collection costs memory, which is cheaper here
+// than processor time. Beside other clusters, a second thread rarely finds a free processor. With one thread, a start
+// takes 30 % less processor time, and a cluster at rest 15 %.
 func (o options) goSettings() []string {
 	if o.crowded {
 		return []string{"GOGC=400", "GOMAXPROCS=1"}
@@ -64,10 +65,10 @@ func CertManager() Option { return func(o *options) { o.certs = true } }
 // Helm adds the real helm, for Cluster.Helm.
 func Helm() Option { return func(o *options) { o.helm = true } }
 
-// NodePorts limits the cluster to a number of node ports, from 30000. A test that uses up all of them is faster with few: the API server
-// writes to etcd once for each.
+// NodePorts limits the cluster to a number of node ports, from 30000. A test that uses up all of them is faster with
+// few: the API server writes to etcd once for each.
 func NodePorts(n int) Option { return func(o *options) { o.nodePorts = n } }
 
-// WebhookClient gives the API server a client certificate for the webhook behind a Service, such as web.default.svc. Its common
-// name is WebhookClientName, and the cluster's CA signs it.
+// WebhookClient gives the API server a client certificate for the webhook behind a Service, such as web.default.svc.
+// Its common name is WebhookClientName, and the cluster's CA signs it.
 func WebhookClient(service string) Option { return func(o *options) { o.webhook = service } }

@@ -19,7 +19,8 @@ func needsOf(o options) []need {
 		needs = append(needs, need{"iptables", "iptables"})
 	}
 	if o.nodes > 0 {
-		needs = append(needs, need{"containerd", "containerd"}, need{"ctr", "containerd"}, need{"runc", "runc"}, need{"mount", "mount"},
+		needs = append(needs, need{"containerd", "containerd"}, need{"ctr", "containerd"}, need{"runc", "runc"},
+			need{"mount", "mount"},
 			need{cniPlugins + "/ptp", "containernetworking-plugins"}, need{"iptables", "iptables"})
 	}
 	return needs

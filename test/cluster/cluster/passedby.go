@@ -14,8 +14,9 @@ import (
 // fails with it.
 const NoRoute = "connect: no route to host"
 
-// PassedBy lists new connections to ports of load balancers that left the control plane's machine untranslated. kube-proxy's rules should have sent
-// each of them to a pod. It doesn't list connections that the rules refuse because a Service has no backend.
+// PassedBy lists new connections to ports of load balancers that left the control plane's machine untranslated.
+// kube-proxy's rules should have sent each of them to a pod. It doesn't list connections that the rules refuse because
+// a Service has no backend.
 type PassedBy struct {
 	cluster *Cluster
 	table   string
@@ -52,11 +53,13 @@ func (a *Allowances) Excuse(began time.Time) bool {
 func (c *Cluster) CountPassedBy(ctx context.Context, ports ...string) (*PassedBy, error) {
 	p := &PassedBy{cluster: c, table: "passed_" + strings.ToLower(rand.Text()), seen: map[string]bool{}}
 	var script strings.Builder
-	fmt.Fprintf(&script, "add table inet %s\nadd chain inet %[1]s forward { type filter hook forward priority 20; }\n", p.table)
+	fmt.Fprintf(&script, "add table inet %s\nadd chain inet %[1]s forward { type filter hook forward priority 20; }\n",
+		p.table)
 	for _, family := range [...]struct{ name, kind, header, pool string }{
 		{"v4", "ipv4_addr", "ip", poolIPv4}, {"v6", "ipv6_addr", "ip6", poolIPv6},
 	} {
-		fmt.Fprintf(&script, "add set inet %s %s { type %s . inet_service . inet_service; flags dynamic, timeout; timeout %ds; size 65535; }\n",
+		fmt.Fprintf(&script, "add set inet %s %s { type %s . inet_service . inet_service; flags dynamic, timeout; timeout "+
+			"%ds; size 65535; }\n",
 			p.table, family.name, family.kind, kept)
 		fmt.Fprintf(&script, "add rule inet %s forward %s daddr %s tcp dport { %s } ct state new "+
 			"add @%s { %[2]s saddr . tcp sport . tcp dport }\n",
@@ -127,6 +130,7 @@ func (p *PassedBy) End(ctx context.Context) error {
 }
 
 func (p *PassedBy) nft(ctx context.Context, args, script string) (string, error) {
-	out, err := p.cluster.Run(ctx, Program{Args: []string{"/bin/sh", "-c", "PATH=$PATH:/usr/sbin:/sbin exec nft " + args}, Stdin: script})
+	out, err := p.cluster.Run(ctx,
+		Program{Args: []string{"/bin/sh", "-c", "PATH=$PATH:/usr/sbin:/sbin exec nft " + args}, Stdin: script})
 	return out.Stdout, err
 }

@@ -45,7 +45,8 @@ func (c *Cluster) Run(ctx context.Context, program Program) (Output, error) {
 		return Output{}, errors.Join(err, stdin.Close(), feed.Close(), stdout.Close(), stdoutWrite.Close())
 	}
 	process, err := c.Host.Run(host.Command{Args: program.Args, Net: program.Net, Dir: c.Host.Dir,
-		Env: c.environment(append(lateGarbageCollection(), program.Env...)), Stdin: stdin, Stdout: stdoutWrite, Stderr: stderrWrite})
+		Env: c.environment(append(lateGarbageCollection(), program.Env...)), Stdin: stdin, Stdout: stdoutWrite,
+		Stderr: stderrWrite})
 	for _, end := range []*os.File{stdin, stdoutWrite, stderrWrite} {
 		_ = end.Close() // the program has its own descriptors
 	}
@@ -116,7 +117,8 @@ func (c *Cluster) kubectl(t testing.TB, stdin string, args ...string) string {
 // Forward runs kubectl port-forward until the test ends. Clients of c.Inside() reach the forwarded ports.
 func (c *Cluster) Forward(t testing.TB, args ...string) {
 	t.Helper()
-	forward, err := c.Host.Run(host.Command{Env: c.environment(nil), Args: append([]string{filepath.Join(c.BinDir(), "kubectl"), "port-forward"}, args...)})
+	forward, err := c.Host.Run(host.Command{Env: c.environment(nil),
+		Args: append([]string{filepath.Join(c.BinDir(), "kubectl"), "port-forward"}, args...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,6 +176,6 @@ func Eventually(t testing.TB, what string, ok func(ctx context.Context) error) {
 	}
 }
 
-// slowest is the longest interval between cheap checks of a slow condition. Each check costs time of this test's cluster, and of others. So a check
-// that takes long, such as one that runs a program, is repeated less often.
+// slowest is the longest interval between cheap checks of a slow condition. Each check costs time of this test's
+// cluster, and of others. So a check that takes long, such as one that runs a program, is repeated less often.
 const slowest = 250 * time.Millisecond

@@ -55,7 +55,8 @@ func worldReadable(t *testing.T) string {
 		t.Fatal(err)
 	}
 	sources := filepath.Join("test", "cluster", "binaries", "kubernetes")
-	if err := os.CopyFS(filepath.Join(cache, "checkout", sources), os.DirFS(filepath.Join("..", "..", "..", sources))); err != nil {
+	if err := os.CopyFS(filepath.Join(cache, "checkout", sources),
+		os.DirFS(filepath.Join("..", "..", "..", sources))); err != nil {
 		t.Fatal(err)
 	}
 	err = filepath.WalkDir(cache, func(path string, _ fs.DirEntry, err error) error {

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestClientCertificatesPageIsWhatAPIServersGet compares docs/client-certificates.md with the files that WebhookClient gives a real
-// API server.
+// TestClientCertificatesPageIsWhatAPIServersGet compares docs/client-certificates.md with the files that WebhookClient
+// gives a real API server.
 func TestClientCertificatesPageIsWhatAPIServersGet(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/client-certificates.md")
 	if err != nil {

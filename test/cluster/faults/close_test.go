@@ -34,7 +34,8 @@ func running() []string {
 
 func TestCloseIsQuickAndLeavesNothingRunning(t *testing.T) {
 	server := startAPIServer(t)
-	eventually(t, "one goroutine", func() bool { return len(running()) <= 1 }) // only the server's own goroutine is left, and none of earlier tests
+	// only the server's own goroutine is left, and none of earlier tests
+	eventually(t, "one goroutine", func() bool { return len(running()) <= 1 })
 	proxy, err := Start(server.config())
 	if err != nil {
 		t.Fatal(err)

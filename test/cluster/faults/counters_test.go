@@ -27,7 +27,8 @@ func TestRequestsAreCountedByVerbResourceAndUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	options := metav1.DeleteOptions{DryRun: []string{"All"}}
-	_ = reconciler.CoordinationV1().Leases("a").Delete(ctx, "x", options) // the error is irrelevant: the fake server's answer isn't a Status
+	// the error is irrelevant: the fake server's answer isn't a Status
+	_ = reconciler.CoordinationV1().Leases("a").Delete(ctx, "x", options)
 
 	since := proxy.Snapshot().Sub(before)
 	want := []string{
@@ -146,7 +147,8 @@ func TestQuietIgnoresRequestsAndNamesTheLastOne(t *testing.T) {
 	watchVia(t, server, proxy, jsonMedia)
 	hold := proxy.Pause(Match{Resource: "leases"})
 	go func() {
-		_, _ = client.CoordinationV1().Leases("a").Get(t.Context(), "x", metav1.GetOptions{}) // the proxy cuts the request at its close
+		// the proxy cuts the request at its close
+		_, _ = client.CoordinationV1().Leases("a").Get(t.Context(), "x", metav1.GetOptions{})
 	}()
 	if err := hold.Wait(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -157,7 +159,8 @@ func TestQuietIgnoresRequestsAndNamesTheLastOne(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	err := proxy.Quiet(ctx, 50*time.Millisecond, nil)
-	if err == nil || !strings.Contains(err.Error(), `the last request was "get leases.coordination.k8s.io a/x by unknown"`) {
+	if err == nil ||
+		!strings.Contains(err.Error(), `the last request was "get leases.coordination.k8s.io a/x by unknown"`) {
 		t.Errorf("with nothing ignored: %v", err)
 	}
 }

@@ -122,7 +122,8 @@ func TestStartRefusesUnusableConfigurations(t *testing.T) {
 	for name, config := range map[string]*rest.Config{
 		"a transport of its own": {Host: "https://x", Transport: http.DefaultTransport},
 		"no address":             {Host: "https://%"},
-		"an invalid certificate": {Host: "https://x", TLSClientConfig: rest.TLSClientConfig{CertData: []byte("x"), KeyData: []byte("y")}},
+		"an invalid certificate": {Host: "https://x",
+			TLSClientConfig: rest.TLSClientConfig{CertData: []byte("x"), KeyData: []byte("y")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			proxy, err := Start(config)

@@ -15,8 +15,9 @@ func TestMatchSelectsRequests(t *testing.T) {
 		request Request
 		want    bool
 	}{
-		"an empty match selects all":       {Match{}, status, true},
-		"all fields agree":                 {Match{Verbs: Writes(), Group: "core", Resource: "services/status", Namespace: "a", Name: "web", User: "jane"}, status, true},
+		"an empty match selects all": {Match{}, status, true},
+		"all fields agree": {Match{Verbs: Writes(), Group: "core", Resource: "services/status",
+			Namespace: "a", Name: "web", User: "jane"}, status, true},
 		"another verb":                     {Match{Verbs: []string{"update"}}, status, false},
 		"another name":                     {Match{Name: "app"}, status, false},
 		"another namespace":                {Match{Namespace: "b"}, status, false},

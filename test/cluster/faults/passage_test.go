@@ -61,7 +61,8 @@ func TestRequestAndAnswerPassUnchanged(t *testing.T) {
 				"Content-Type":    {"application/apply-patch+yaml"},
 				"User-Agent":      {"a client"},
 			}
-			response := do(t, proxy.Config(), "PATCH", "/api/v1/namespaces/a/services/web?fieldManager=x&force=true", headers, []byte("a body"))
+			response := do(t, proxy.Config(), "PATCH", "/api/v1/namespaces/a/services/web?fieldManager=x&force=true", headers,
+				[]byte("a body"))
 			got, err := io.ReadAll(response.Body)
 			if err != nil || !bytes.Equal(got, zipped.Bytes()) || response.StatusCode != http.StatusTeapot ||
 				response.Header.Get("Warning") != `299 - "old"` {

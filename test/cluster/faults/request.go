@@ -7,7 +7,8 @@ import (
 
 // Request is an HTTP request as the API server understands it.
 type Request struct {
-	Verb        string // get, list, watch, create, update, patch, delete, deletecollection; without a resource, the HTTP method
+	// get, list, watch, create, update, patch, delete, deletecollection; without a resource, the HTTP method
+	Verb        string
 	Group       string // "" is the core group
 	Version     string
 	Resource    string // "" if the path has no resource

@@ -22,17 +22,21 @@ func TestUserOfARequest(t *testing.T) {
 		upstream                    *rest.Config
 		want                        string
 	}{
-		"the subject of the token":               {authorization: "Bearer " + jwtFor(account), want: account},
-		"a label doesn't hide the subject":       {authorization: "bearer " + jwtFor(account), label: "me", want: account},
-		"the impersonated user comes first":      {authorization: "Bearer " + jwtFor(account), impersonates: "jane", want: "jane"},
-		"an opaque token has the label":          {authorization: "Bearer abc", label: "me", want: "me"},
-		"a broken token is unknown":              {authorization: "Bearer a.b.c", want: "unknown"},
-		"a password has the label":               {authorization: "Basic abc", label: "me", want: "me"},
-		"no credentials":                         {want: "system:anonymous"},
-		"the proxy's token: the upstream's user": {onPass: true, upstream: &rest.Config{BearerToken: jwtFor(account)}, want: account},
-		"the proxy's token: a label comes first": {onPass: true, label: "me", upstream: &rest.Config{Username: "admin"}, want: "me"},
-		"the proxy's token: As comes before it":  {onPass: true, label: "me", upstream: &rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "jane"}}, want: "jane"},
-		"the proxy's token: no upstream user":    {onPass: true, want: "unknown"},
+		"the subject of the token":         {authorization: "Bearer " + jwtFor(account), want: account},
+		"a label doesn't hide the subject": {authorization: "bearer " + jwtFor(account), label: "me", want: account},
+		"the impersonated user comes first": {authorization: "Bearer " + jwtFor(account), impersonates: "jane",
+			want: "jane"},
+		"an opaque token has the label": {authorization: "Bearer abc", label: "me", want: "me"},
+		"a broken token is unknown":     {authorization: "Bearer a.b.c", want: "unknown"},
+		"a password has the label":      {authorization: "Basic abc", label: "me", want: "me"},
+		"no credentials":                {want: "system:anonymous"},
+		"the proxy's token: the upstream's user": {onPass: true, upstream: &rest.Config{BearerToken: jwtFor(account)},
+			want: account},
+		"the proxy's token: a label comes first": {onPass: true, label: "me", upstream: &rest.Config{Username: "admin"},
+			want: "me"},
+		"the proxy's token: As comes before it": {onPass: true, label: "me",
+			upstream: &rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "jane"}}, want: "jane"},
+		"the proxy's token: no upstream user": {onPass: true, want: "unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.upstream == nil {

@@ -112,12 +112,14 @@ func TestSocketsBelongToTheNetworkTheyWereMadeIn(t *testing.T) {
 		}
 	})
 	for name, dial := range map[string]func() (net.Conn, error){
-		"from outside":             func() (net.Conn, error) { return net.Dial("tcp", "127.0.0.1:7000") },
-		"from another host":        func() (net.Conn, error) { return other.Dial(t.Context(), "", "tcp", "127.0.0.1:7000") },
-		"from another namespace":   func() (net.Conn, error) { return h.Dial(t.Context(), "side", "tcp", "127.0.0.1:7000") },
-		"from a missing namespace": func() (net.Conn, error) { return h.Dial(t.Context(), "nowhere", "tcp", "127.0.0.1:7000") },
-		"to a closed port":         func() (net.Conn, error) { return h.Dial(t.Context(), "", "tcp", "127.0.0.1:7001") },
-		"on an unknown network":    func() (net.Conn, error) { return h.Dial(t.Context(), "", "tin", "127.0.0.1:7000") },
+		"from outside":           func() (net.Conn, error) { return net.Dial("tcp", "127.0.0.1:7000") },
+		"from another host":      func() (net.Conn, error) { return other.Dial(t.Context(), "", "tcp", "127.0.0.1:7000") },
+		"from another namespace": func() (net.Conn, error) { return h.Dial(t.Context(), "side", "tcp", "127.0.0.1:7000") },
+		"from a missing namespace": func() (net.Conn, error) {
+			return h.Dial(t.Context(), "nowhere", "tcp", "127.0.0.1:7000")
+		},
+		"to a closed port":      func() (net.Conn, error) { return h.Dial(t.Context(), "", "tcp", "127.0.0.1:7001") },
+		"on an unknown network": func() (net.Conn, error) { return h.Dial(t.Context(), "", "tin", "127.0.0.1:7000") },
 	} {
 		if conn, err := dial(); err == nil {
 			_ = conn.Close()
@@ -329,7 +331,8 @@ func TestEndOfEachOfThousandsOfProcessesIsReported(t *testing.T) {
 	for first := range 8 {
 		starters.Go(func() {
 			for i := range 250 {
-				err := ends(t, h, Command{Args: []string{"/bin/sh", "-c", commands[(first+i)%len(commands)]}, Net: nets[i%len(nets)]})
+				err := ends(t, h, Command{Args: []string{"/bin/sh", "-c", commands[(first+i)%len(commands)]},
+					Net: nets[i%len(nets)]})
 				if err != nil {
 					t.Error(err)
 				}
@@ -339,13 +342,14 @@ func TestEndOfEachOfThousandsOfProcessesIsReported(t *testing.T) {
 	starters.Wait()
 }
 
-// stranger tries to start a host while every user may write to the hosts' folder: Start must refuse. It uses its own /tmp, so that other
-// tests' hosts keep their folders.
+// stranger tries to start a host while every user may write to the hosts' folder: Start must refuse. It uses its own
+// /tmp, so that other tests' hosts keep their folders.
 func stranger() {
-	exit(errors.Join(unix.Mount("tmpfs", "/tmp", "tmpfs", 0, ""), os.Mkdir(Root(), 0o700), os.Chmod(Root(), 0o777), func() error {
-		_, err := Start()
-		return err
-	}()))
+	exit(errors.Join(unix.Mount("tmpfs", "/tmp", "tmpfs", 0, ""), os.Mkdir(Root(), 0o700), os.Chmod(Root(), 0o777),
+		func() error {
+			_, err := Start()
+			return err
+		}()))
 }
 
 func TestFolderThatOthersCanWriteToIsRefused(t *testing.T) {

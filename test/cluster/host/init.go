@@ -101,7 +101,8 @@ func overlayVar() error {
 	if err := errors.Join(os.Mkdir("/run/var", 0o755), os.Mkdir("/run/var.work", 0o755)); err != nil {
 		return err
 	}
-	if err := unix.Mount("overlay", "/var", "overlay", 0, "lowerdir=/var,upperdir=/run/var,workdir=/run/var.work"); err != nil {
+	if err := unix.Mount("overlay", "/var", "overlay", 0,
+		"lowerdir=/var,upperdir=/run/var,workdir=/run/var.work"); err != nil {
 		return fmt.Errorf("mount an overlay on /var: %w", err)
 	}
 	return nil

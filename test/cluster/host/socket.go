@@ -16,7 +16,8 @@ func (h *Host) Dial(ctx context.Context, namespace, network, address string) (ne
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = time.Until(deadline)
 	}
-	file, err := h.socket(ctx, socketCall{Kind: dial, Net: namespace, Network: network, Address: address, Timeout: timeout})
+	file, err := h.socket(ctx,
+		socketCall{Kind: dial, Net: namespace, Network: network, Address: address, Timeout: timeout})
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,8 @@ func (h *Host) Dialer(namespace string) func(ctx context.Context, network, addre
 
 // Listen listens in a network namespace of the host. This process accepts the connections.
 func (h *Host) Listen(namespace, network, address string) (net.Listener, error) {
-	file, err := h.socket(context.Background(), socketCall{Kind: listen, Net: namespace, Network: network, Address: address})
+	file, err := h.socket(context.Background(),
+		socketCall{Kind: listen, Net: namespace, Network: network, Address: address})
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +43,8 @@ func (h *Host) Listen(namespace, network, address string) (net.Listener, error) 
 
 // ListenPacket does for datagrams what Listen does for connections.
 func (h *Host) ListenPacket(namespace, network, address string) (net.PacketConn, error) {
-	file, err := h.socket(context.Background(), socketCall{Kind: listenPacket, Net: namespace, Network: network, Address: address})
+	file, err := h.socket(context.Background(),
+		socketCall{Kind: listenPacket, Net: namespace, Network: network, Address: address})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,8 @@ func serve(port string, args []string) error {
 	}
 	var sent atomic.Int64
 	go echo(packets, name, pause, &sent)
-	server := &http.Server{Addr: ":" + port, Handler: handler(name, &sent), ReadHeaderTimeout: 10 * time.Second, ConnContext: unasked}
+	server := &http.Server{Addr: ":" + port, Handler: handler(name, &sent), ReadHeaderTimeout: 10 * time.Second,
+		ConnContext: unasked}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	drained := make(chan error, 1)
@@ -47,9 +48,10 @@ func serve(port string, args []string) error {
 	return <-drained
 }
 
-// handler answers with the pod's name (/), the client's address (/from), and the pod's readiness (/readyz), which a test can change: POST /unready,
-// POST /ready. /download never ends. /sent is the number of datagrams plus the number of connections that asked for the name. Further requests on a
-// kept connection don't count, because no proxy decided about them.
+// handler answers with the pod's name (/), the client's address (/from), and the pod's readiness (/readyz), which a
+// test can change: POST /unready, POST /ready. /download never ends. /sent is the number of datagrams plus the number
+// of connections that asked for the name. Further requests on a kept connection don't count, because no proxy decided
+// about them.
 func handler(name string, sent *atomic.Int64) http.Handler {
 	var unready atomic.Bool
 	mux := http.NewServeMux()

@@ -49,7 +49,8 @@ func start(t *testing.T) *world {
 	w := &world{Cluster: cluster.Start(t)}
 	w.Apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+infra+"}}\n---\n"+
 		"{apiVersion: v1, kind: Namespace, metadata: {name: "+shop+"}}")
-	w.Kubectl(t, "apply", "--server-side", "--filename", filepath.Join(bin["cilium"], "crds", "ciliumloadbalancerippools.yaml"))
+	w.Kubectl(t, "apply", "--server-side", "--filename",
+		filepath.Join(bin["cilium"], "crds", "ciliumloadbalancerippools.yaml"))
 	w.Kubectl(t, "wait", "--for=condition=Established", "--timeout=60s", "crd/ciliumloadbalancerippools.cilium.io")
 	if w.provider, err = w.Add("cilium", filepath.Join(bin["cilium"], "cilium")); err != nil {
 		t.Fatal(err)
@@ -65,7 +66,8 @@ func (w *world) reconcile(t *testing.T) {
 	options.Namespace, options.ProbeAddress = infra, "127.0.0.1:0"
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst, config.UserAgent = -1, -1, "reconciler"
-	log, err := os.Create(filepath.Join(t.TempDir(), "reconciler.log")) // stays open: goroutines may log after Run returned
+	// stays open: goroutines may log after Run returned
+	log, err := os.Create(filepath.Join(t.TempDir(), "reconciler.log"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,8 @@ func (w *world) url(t *testing.T, channel string) string {
 	svc := w.get(t, shop, channel)
 	public, found := strings.CutPrefix(svc.Annotations[prefix+"/ports"], "http:80->")
 	if !found || len(svc.Status.LoadBalancer.Ingress) != 1 {
-		t.Fatalf("channel %s shows no number or address: ports %q, %v", channel, svc.Annotations[prefix+"/ports"], addresses(svc))
+		t.Fatalf("channel %s shows no number or address: ports %q, %v", channel, svc.Annotations[prefix+"/ports"],
+			addresses(svc))
 	}
 	return fmt.Sprintf("http://%s", net.JoinHostPort(svc.Status.LoadBalancer.Ingress[0].IP, public))
 }

@@ -40,7 +40,8 @@ func TestProvider(t *testing.T) {
 	if err := w.provider.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.Apply(t, w.channel(t, "late", "city")+mux("harbour", "loadBalancerClass: "+ciliumClass)+w.channel(t, "boat", "harbour"))
+	w.Apply(t, w.channel(t, "late", "city")+mux("harbour", "loadBalancerClass: "+ciliumClass)+w.channel(t, "boat",
+		"harbour"))
 	w.show(t, "city", "late")
 	w.answers(t, "late")
 	w.waits(t, "boat")

@@ -98,6 +98,7 @@ func (s *stream) check(t *testing.T, channels ...string) {
 		}
 	}
 	if len(s.wrong) > 0 {
-		t.Errorf("%d answers were wrong, %v right; the first wrong ones: %q", len(s.wrong), s.right, s.wrong[:min(3, len(s.wrong))])
+		t.Errorf("%d answers were wrong, %v right; the first wrong ones: %q", len(s.wrong), s.right,
+			s.wrong[:min(3, len(s.wrong))])
 	}
 }

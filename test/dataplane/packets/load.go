@@ -75,14 +75,16 @@ type Loss struct {
 }
 
 func (l Loss) String() string {
-	return fmt.Sprintf("%s asked at %s: %v; %q answered the one before, %q the one after", l.At.Format(clock), l.Asked.Format(clock), l.Why,
+	return fmt.Sprintf("%s asked at %s: %v; %q answered the one before, %q the one after", l.At.Format(clock),
+		l.Asked.Format(clock), l.Why,
 		l.Before, l.After)
 }
 
 // Start runs streams until End.
 func Start(ctx context.Context, from Dialer, streams ...Stream) *Load {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l := &Load{stop: stop, counts: make([]Count, len(streams)), last: make([]string, len(streams)), heard: map[string]time.Time{}}
+	l := &Load{stop: stop, counts: make([]Count, len(streams)), last: make([]string, len(streams)),
+		heard: map[string]time.Time{}}
 	for i, stream := range streams {
 		l.counts[i].Stream = stream
 		l.done.Go(func() {

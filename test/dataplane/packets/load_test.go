@@ -36,7 +36,9 @@ func newPod(t *testing.T, name string) *pod {
 	if p.udp, err = net.ListenPacket("udp", p.at); err != nil {
 		t.Fatal(err)
 	}
-	p.http = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, p.name.Load()) })}
+	p.http = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, p.name.Load())
+	})}
 	go func() { _ = p.http.Serve(listener) }()
 	go p.echo()
 	t.Cleanup(p.end)
@@ -63,7 +65,8 @@ func TestLoadCounts(t *testing.T) {
 	for _, kind := range []Kind{NewConnections, KeptConnection, Datagrams} {
 		t.Run(string(kind), func(t *testing.T) {
 			p := newPod(t, "web-1")
-			l := Start(t.Context(), here{}, Stream{Name: "web", Kind: kind, Address: p.at, Right: func(pod string) bool { return pod == "web-1" }})
+			l := Start(t.Context(), here{},
+				Stream{Name: "web", Kind: kind, Address: p.at, Right: func(pod string) bool { return pod == "web-1" }})
 			defer l.End()
 			answered := await(t, l, func(c Count) bool { return c.Asked >= 3 })
 			if len(answered.Lost) > 0 {

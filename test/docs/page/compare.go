@@ -17,7 +17,8 @@ func Compare(shown, printed string) error {
 	if matches(want, got) {
 		return nil
 	}
-	return fmt.Errorf("%s; the page shows:\n%s\nand it printed:\n%s", difference(want, got), strings.TrimRight(shown, "\n"), strings.TrimRight(printed, "\n"))
+	return fmt.Errorf("%s; the page shows:\n%s\nand it printed:\n%s", difference(want, got),
+		strings.TrimRight(shown, "\n"), strings.TrimRight(printed, "\n"))
 }
 
 // difference names the first printed line that no shown line is like, or else the first shown line that is missing.

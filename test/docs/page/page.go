@@ -79,5 +79,6 @@ func join(blocks []Block) ([]Block, error) {
 
 // IsCommand returns whether a line looks like a command to type.
 func IsCommand(line string) bool {
-	return regexp.MustCompile(`^\s*(\$ |(kubectl|helm|make|go|git|curl|svcmux|skopeo|podman|docker|ctr|apt-get|sudo) [a-z-])`).MatchString(line)
+	return regexp.MustCompile(
+		`^\s*(\$ |(kubectl|helm|make|go|git|curl|svcmux|skopeo|podman|docker|ctr|apt-get|sudo) [a-z-])`).MatchString(line)
 }

@@ -68,8 +68,9 @@ func runWebhook(t *testing.T, w world, name string, flags ...string) process {
 	}
 	write(t, filepath.Join(dir, "tls.crt"), []byte(ca))
 	write(t, filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
-	component, err := w.Add(name, product.BuildForTest(t, "webhook"), append(flags, "--cert-dir="+dir, "--default-mux-namespace="+corpus.MuxNamespace,
-		"--address=:"+reviewPort, "--probe-address=:"+healthPort, "--drain-delay=0s")...)
+	component, err := w.Add(name, product.BuildForTest(t, "webhook"),
+		append(flags, "--cert-dir="+dir, "--default-mux-namespace="+corpus.MuxNamespace,
+			"--address=:"+reviewPort, "--probe-address=:"+healthPort, "--drain-delay=0s")...)
 	if err != nil {
 		t.Fatal(err)
 	}

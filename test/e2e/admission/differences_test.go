@@ -39,7 +39,8 @@ func beyond() map[string]difference {
 			svc: aChannelThatAsks(21, rangesOf(21)), denies: "validation",
 		},
 		"validation stops after 32 mistakes, so that any change counts as new; the policy counts each mistake": {
-			old: aChannelThatAsks(0, numbered("x%d:1,", 40)), svc: aChannelThatAsks(0, numbered("x%d:1,", 39)), denies: "validation",
+			old: aChannelThatAsks(0, numbered("x%d:1,", 40)), svc: aChannelThatAsks(0, numbered("x%d:1,", 39)),
+			denies: "validation",
 		},
 		"the policy denies an entry of 1,000 characters without reading it: only blanks could make it valid": {
 			svc: aChannelThatAsks(0, "http"+blanks+":8080"), denies: "policy",
@@ -128,7 +129,8 @@ func affordsTheDearest(t *testing.T, w world) {
 func dearestMux(n int, more string) *corev1.Service {
 	svc := aMuxThatSays("port-range", numbered("%d-65535"+more+",", n))
 	for key, format := range map[string]string{
-		"explicit-range": "%d-65535,", "allowed-namespaces": "_%d" + more + ",", "allowed-hostnames": "_%d" + more + ".example.com,",
+		"explicit-range": "%d-65535,", "allowed-namespaces": "_%d" + more + ",",
+		"allowed-hostnames": "_%d" + more + ".example.com,",
 		"allowed-protocols": "x%d" + more + ",",
 	} {
 		svc.Annotations[prefix+"/"+key] = numbered(format, n)
@@ -175,7 +177,8 @@ func aChannelFor(n int, format string) *corev1.Service {
 	svc := aChannelThatAsks(0, "")
 	svc.Annotations = nil
 	for i := range n {
-		svc.Spec.LoadBalancerSourceRanges = append(svc.Spec.LoadBalancerSourceRanges, strings.ReplaceAll(format, "%d", strconv.Itoa(i)))
+		svc.Spec.LoadBalancerSourceRanges = append(svc.Spec.LoadBalancerSourceRanges,
+			strings.ReplaceAll(format, "%d", strconv.Itoa(i)))
 	}
 	return svc
 }

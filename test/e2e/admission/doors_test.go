@@ -24,7 +24,8 @@ func hostileBodies(t *testing.T, w world, ca string) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(ca))
-	transport.TLSClientConfig = &tls.Config{RootCAs: pool, ServerName: webhookName + "." + namespace + ".svc", MinVersion: tls.VersionTLS12}
+	transport.TLSClientConfig = &tls.Config{RootCAs: pool, ServerName: webhookName + "." + namespace + ".svc",
+		MinVersion: tls.VersionTLS12}
 	url := "https://" + machine(t, w) + ":" + reviewPort + "/validate"
 	for name, body := range map[string]string{
 		"nothing":             "",
@@ -60,7 +61,8 @@ func counted(t *testing.T, w world) {
 		t.Fatal(err)
 	}
 	for _, pattern := range []string{
-		`svc_lb_mux_admission_reviews_total{.*decision="allowed".*}`, `svc_lb_mux_admission_reviews_total{.*decision="denied".*}`,
+		`svc_lb_mux_admission_reviews_total{.*decision="allowed".*}`,
+		`svc_lb_mux_admission_reviews_total{.*decision="denied".*}`,
 		`svc_lb_mux_admission_denials_total{reason="InvalidPortMapping"}`,
 		`svc_lb_mux_admission_failed_requests_total.*`, `svc_lb_mux_admission_review_duration_seconds_count`,
 		`svc_lb_mux_certificate_expiry_timestamp_seconds`,

@@ -101,7 +101,8 @@ func atOnce(n int, do func(i int)) {
 
 func (w world) remove(t *testing.T, svc *corev1.Service) {
 	t.Helper()
-	if err := w.reconciler.CoreV1().Services(svc.Namespace).Delete(t.Context(), svc.Name, metav1.DeleteOptions{}); err != nil {
+	if err := w.reconciler.CoreV1().Services(svc.Namespace).Delete(t.Context(), svc.Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
 }

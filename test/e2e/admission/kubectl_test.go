@@ -55,7 +55,8 @@ func kubectlCorpus(t *testing.T, w world, cases []corpus.Case) {
 				t.Error("not one bad Service is refused")
 			}
 			for _, service := range bad {
-				if name := service.Namespace + "/" + service.Name; !regexp.MustCompile(regexp.QuoteMeta(name) + "[ :]").MatchString(out.Stderr) {
+				if name := service.Namespace + "/" +
+					service.Name; !regexp.MustCompile(regexp.QuoteMeta(name) + "[ :]").MatchString(out.Stderr) {
 					t.Errorf("the output doesn't name %s", name)
 				}
 			}
@@ -102,7 +103,8 @@ func badAlready(t *testing.T, w world) {
 	w.Kubectl(t, "label", "service/old", "touched=yes", in)
 	w.Kubectl(t, "patch", "service/old", in, "-p", `{"spec":{"selector":{"app":"new"}}}`)
 	edit(t, w, "old", "s/touched: .*/touched: again/")
-	if got := w.Kubectl(t, "get", "service/old", in, "-o", "jsonpath={.metadata.labels.touched} {.spec.selector.app}"); got != "again new" {
+	if got := w.Kubectl(t, "get", "service/old", in, "-o",
+		"jsonpath={.metadata.labels.touched} {.spec.selector.app}"); got != "again new" {
 		t.Errorf("after three changes the Service has %q", got)
 	}
 	w.Kubectl(t, "delete", "service/old", in)
@@ -145,7 +147,9 @@ func survivesForce(t *testing.T, w world) {
 
 func refusedInWords(t *testing.T, w world) {
 	const way = `port "grcp" is not one of this Service's ports (http)`
-	if _, err := w.user.CoreV1().Services(team).Create(t.Context(), channel("fine", "http:8080"), metav1.CreateOptions{}); err != nil {
+	if _,
+		err := w.user.CoreV1().Services(team).Create(t.Context(), channel("fine", "http:8080"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	in := "--namespace=" + team
@@ -165,7 +169,8 @@ func refusedInWords(t *testing.T, w world) {
 		"patch, strategic": run("", "patch", "service/fine", "-p", patch),
 		"patch, merge":     run("", "patch", "service/fine", "--type=merge", "-p", patch),
 		"patch, json": run("", "patch", "service/fine", "--type=json", "-p",
-			`[{"op":"replace","path":"/metadata/annotations/`+strings.ReplaceAll(prefix, "/", "~1")+`~1external-ports","value":"grcp:1"}]`),
+			`[{"op":"replace","path":"/metadata/annotations/`+strings.ReplaceAll(prefix, "/", "~1")+
+				`~1external-ports","value":"grcp:1"}]`),
 		"annotate": run("", "annotate", "--overwrite", "service/fine", prefix+"/external-ports=grcp:1"),
 		"replace":  run(string(replacement), "replace", "-f", "-"),
 		"edit":     edit(t, w, "fine", "s/http:8080/grcp:1/").Stderr,
@@ -175,7 +180,8 @@ func refusedInWords(t *testing.T, w world) {
 			t.Errorf("%s: the message suggests no remedy:\n%s", name, words)
 		}
 	}
-	if got := w.Kubectl(t, "get", "service/fine", in, "-o", "jsonpath={.metadata.annotations}"); !strings.Contains(got, "http:8080") {
+	if got := w.Kubectl(t, "get", "service/fine", in, "-o", "jsonpath={.metadata.annotations}"); !strings.Contains(got,
+		"http:8080") {
 		t.Errorf("the refused change was stored: %s", got)
 	}
 	w.Kubectl(t, "delete", "service/fine", in)

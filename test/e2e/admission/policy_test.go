@@ -206,7 +206,8 @@ func neverFailed(t *testing.T, w world) {
 
 func wellTyped(t *testing.T, w world) {
 	cluster.Eventually(t, "the policy's types are checked", func(ctx context.Context) error {
-		policy, err := w.user.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, clusterName, metav1.GetOptions{})
+		policy, err := w.user.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, clusterName,
+			metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

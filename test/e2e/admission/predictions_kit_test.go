@@ -153,7 +153,8 @@ func skipped(t *testing.T, w world) (count float64) {
 func manifest(namespace, name, mux, port string, annotations ...string) string {
 	portName, number, _ := strings.Cut(port, ":")
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n  namespace: %s\n  annotations:\n    example.com/by: hand\n",
+	fmt.Fprintf(&b, "apiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n  namespace: %s\n  annotations:\n    "+
+		"example.com/by: hand\n",
 		name, namespace)
 	for i := 0; i+1 < len(annotations); i += 2 {
 		key := annotations[i]
@@ -168,8 +169,9 @@ func manifest(namespace, name, mux, port string, annotations ...string) string {
 }
 
 func muxManifest(name string) string {
-	return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n  namespace: %s\n  annotations: {%s/multiplexer: \"true\"}\n"+
-		"spec:\n  type: LoadBalancer\n  allocateLoadBalancerNodePorts: false\n  ports: [{name: placeholder, port: 101}]\n",
+	return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n  namespace: %s\n  annotations: "+
+		"{%s/multiplexer: \"true\"}\nspec:\n  type: LoadBalancer\n  allocateLoadBalancerNodePorts: false\n  ports: [{name: "+
+		"placeholder, port: 101}]\n",
 		name, namespace, prefix)
 }
 
@@ -195,7 +197,8 @@ func giveMux(t *testing.T, w world, name string, annotations map[string]string, 
 
 func gone(t *testing.T, w world, namespace, name string) {
 	t.Helper()
-	if _, err := w.user.CoreV1().Services(namespace).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _,
+		err := w.user.CoreV1().Services(namespace).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("%s still exists: %v", name, err)
 	}
 }

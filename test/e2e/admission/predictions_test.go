@@ -46,11 +46,13 @@ func predictionsOff(t *testing.T, w world, as string) {
 	if text := metricsOf(t, w); strings.Contains(text, "prediction") {
 		t.Error("there are metrics about predictions")
 	}
-	if text := w.render(t, "webhook-configuration.yaml", "webhook.predictions.enabled=false"); strings.Contains(text, "DELETE") {
+	if text := w.render(t, "webhook-configuration.yaml", "webhook.predictions.enabled=false"); strings.Contains(text,
+		"DELETE") {
 		t.Error("the API server calls the webhook for deletions, although it has no predictions")
 	}
 	// Helm fails if a template renders nothing.
-	if out, err := w.tryRender(t, "webhook-roles.yaml", "webhook.predictions.enabled=false"); err == nil && strings.Contains(out, "kind") {
+	if out, err := w.tryRender(t, "webhook-roles.yaml", "webhook.predictions.enabled=false"); err == nil &&
+		strings.Contains(out, "kind") {
 		t.Errorf("the webhook has rights:\n%s", out)
 	}
 }
@@ -69,14 +71,16 @@ func withoutRights(t *testing.T, w world, hook process) {
 		t.Errorf("readiness: %v", err)
 	}
 	expectWarnings(t, w, manifest(team, "web", "nowhere", "http:8080"), nil, "apply", "--dry-run=server", "-f", "-")
-	out, err := w.TryKubectl(t.Context(), manifest(team, "web", "nowhere", "http:8080", "external-ports", "grcp:1"), "apply", "-f", "-")
+	out, err := w.TryKubectl(t.Context(), manifest(team, "web", "nowhere", "http:8080", "external-ports", "grcp:1"),
+		"apply", "-f", "-")
 	if err == nil || !strings.Contains(out.Stderr, "grcp") {
 		t.Errorf("a bad channel is allowed: %s", out.Stdout)
 	}
 }
 
 // missing is the warning for a channel whose class names a missing mux.
-const missing = "it will get no port: there is no mux svc-mux/nowhere: a Service by that name needs type LoadBalancer and annotation " +
+const missing = "it will get no port: there is no mux svc-mux/nowhere: a Service by that name needs type " +
+	"LoadBalancer and annotation " +
 	`svc-mux.nowake.ai/multiplexer: "true"; or create this Service again with the class of another mux`
 
 func channelsForeseen(t *testing.T, w world) {
@@ -104,7 +108,8 @@ func channelsForeseen(t *testing.T, w world) {
 	expectWarnings(t, w, manifest(team, "lost", "nowhere", "http:80"), []string{
 		missing,
 	}, "apply", "--dry-run=server", "-f", "-")
-	if text := metricsOf(t, w); !strings.Contains(text, `svc_lb_mux_admission_predictions_total{decision="warned",reason="MuxPortConflict"}`) {
+	if text := metricsOf(t, w); !strings.Contains(text,
+		`svc_lb_mux_admission_predictions_total{decision="warned",reason="MuxPortConflict"}`) {
 		t.Error("conflicts aren't counted")
 	}
 }
@@ -116,12 +121,14 @@ func oneFile(t *testing.T, w world) {
 	covered := 0
 	for i := range tries {
 		mux := fmt.Sprint("one-", i)
-		file := muxManifest(mux) + "---\n" + manifest(team, mux+"-a", mux, "http:80") + "---\n" + manifest(team, mux+"-b", mux, "http:80")
+		file := muxManifest(mux) + "---\n" + manifest(team, mux+"-a", mux, "http:80") + "---\n" + manifest(team, mux+"-b",
+			mux, "http:80")
 		said, err := warnings(t.Context(), w, file, "apply", "-f", "-")
 		if err != nil {
 			t.Fatal(err)
 		}
-		conflict := `it will get no port: port "http" asks for 80/TCP, and ` + team + "/" + mux + `-a (port "http") has it: ask for another ` +
+		conflict := `it will get no port: port "http" asks for 80/TCP, and ` + team + "/" + mux +
+			`-a (port "http") has it: ask for another ` +
 			"number such as 81"
 		if slices.Equal(said, []string{conflict}) {
 			if covered++; covered == enough {
@@ -142,21 +149,23 @@ func oneFile(t *testing.T, w world) {
 func muxesForeseen(t *testing.T, w world) {
 	expectWarnings(t, w, "", nil, "label", "service/edge", "a=b", "--namespace="+namespace)
 	expectWarnings(t, w, "", []string{
-		"shuts out 1 channel (team-v/api), which will lose address and ports: to keep them, allow their namespaces beside " + team,
-	}, "annotate", "--overwrite", "--dry-run=server", "service/edge", prefix+"/allowed-namespaces="+team, "--namespace="+namespace)
+		"shuts out 1 channel (team-v/api), which will lose address and ports: to keep them, allow their namespaces beside " +
+			team,
+	}, "annotate", "--overwrite", "--dry-run=server", "service/edge", prefix+"/allowed-namespaces="+team,
+		"--namespace="+namespace)
 	expectWarnings(t, w, "", []string{
-		"svc-mux/edge is no mux from now on, and 1 channel (team-v/api) will lose address and ports; make it a mux again, and " +
-			"they get the same numbers",
+		"svc-mux/edge is no mux from now on, and 1 channel (team-v/api) will lose address and ports; make it a mux again, " +
+			"and they get the same numbers",
 	}, "annotate", "--dry-run=server", "service/edge", prefix+"/multiplexer-", "--namespace="+namespace)
 	expectWarnings(t, w, muxManifest("edge"), []string{
-		"takes 1 port of 1 channel (team-v/api) off the mux until the reconciler puts them back: apply the mux with its own " +
-			"ports alone, and don't replace it",
+		"takes 1 port of 1 channel (team-v/api) off the mux until the reconciler puts them back: apply the mux with its " +
+			"own ports alone, and don't replace it",
 	}, "replace", "--dry-run=server", "-f", "-")
 }
 
 func deletionForeseen(t *testing.T, w world) {
-	want := []string{"with the mux svc-mux/edge, 1 channel (team-v/api) will lose address and ports; a mux made again by that " +
-		"name gives them the same numbers"}
+	want := []string{"with the mux svc-mux/edge, 1 channel (team-v/api) will lose address and ports; a mux made again " +
+		"by that name gives them the same numbers"}
 	expectWarnings(t, w, "", want, "delete", "--dry-run=server", "service/edge", "--namespace="+namespace)
 	expectWarnings(t, w, "", want, "delete", "service/edge", "--namespace="+namespace)
 	gone(t, w, namespace, "edge")
@@ -210,12 +219,15 @@ spec:
 	}
 	dryRun := []string{"apply", dryRunFlag, "-f", "-"}
 	gateway := namespace + "/gateway/front"
-	expectWarnings(t, w, route(team, "9000"), []string{`it will get no port: port "tcp" asks for 9000/TCP, which is the mux's own ` +
-		`("listener mail"): ask for auto, or ask for another number such as 9001`}, dryRun...)
+	expectWarnings(t, w, route(team, "9000"),
+		[]string{`it will get no port: port "tcp" asks for 9000/TCP, which is the mux's own ` +
+			`("listener mail"): ask for auto, or ask for another number such as 9001`}, dryRun...)
 	expectWarnings(t, w, route(team, "auto"), nil, dryRun...)
-	expectWarnings(t, w, route("team-v", "auto"), []string{"it will get no port: namespace team-v may not attach to the mux " + gateway +
+	expectWarnings(t, w, route("team-v", "auto"), []string{"it will get no port: namespace team-v may not attach to the " +
+		"mux " + gateway +
 		": ask the mux's owner, or use another mux"}, dryRun...)
-	expectWarnings(t, w, strings.Replace(route(team, "auto"), "/front", "/none", 1), []string{"it will get no port: there is no Gateway " + namespace +
+	expectWarnings(t, w, strings.Replace(route(team, "auto"), "/front", "/none", 1), []string{"it will get no port: " +
+		"there is no Gateway " + namespace +
 		"/none: create it, or name another one in the annotation gateway"}, dryRun...)
 	hook.stop(t) // a watch is in the log once it has ended
 	allowed, unused := map[string]bool{}, map[string]bool{}
@@ -248,7 +260,8 @@ func strictly(t *testing.T, w world, as string) {
 	const want = `spec.ports: port "http" asks for 8080/TCP, which a channel of another namespace has: ask for another number ` +
 		`such as 8081`
 	apply := func(ctx context.Context, flags ...string) (denied bool) {
-		out, err := w.TryKubectl(ctx, manifest(team, "second", "edge", "http:8080"), append([]string{"apply", "-f", "-"}, flags...)...)
+		out, err := w.TryKubectl(ctx, manifest(team, "second", "edge", "http:8080"),
+			append([]string{"apply", "-f", "-"}, flags...)...)
 		if err != nil && !strings.Contains(out.Stderr, want) {
 			t.Errorf("the denial lacks our message: %v %s", err, out.Stderr)
 		}
@@ -279,24 +292,28 @@ func namesForExternalDNS(t *testing.T, w world) {
 	giveMux(t, w, "names", nil, port(team, "old", "http", 80), port(team, "plain", "web", 81))
 	w.Apply(t, manifest(team, "old", "names", "http:80", hostname, "www.bank.example.com"))
 	w.Apply(t, manifest(team, "plain", "names", "web:81"))
-	w.Kubectl(t, "annotate", "service/names", "--namespace="+namespace, prefix+"/allowed-hostnames=*.{namespace}.example.com")
+	w.Kubectl(t, "annotate", "service/names", "--namespace="+namespace,
+		prefix+"/allowed-hostnames=*.{namespace}.example.com")
 	denied := func(ctx context.Context, file string) error {
 		out, err := w.TryKubectl(ctx, file, "apply", "-f", "-", dryRunFlag)
 		switch {
 		case err == nil:
 			return errors.New("the request is allowed")
-		case !strings.Contains(out.Stderr, "external-dns would publish www.bank.example.com") || !strings.Contains(out.Stderr, "*.{namespace}.example.com"):
+		case !strings.Contains(out.Stderr, "external-dns would publish www.bank.example.com") ||
+			!strings.Contains(out.Stderr, "*.{namespace}.example.com"):
 			return fmt.Errorf("the denial lacks our message: %s", out.Stderr)
 		}
 		return nil
 	}
 	for about, file := range map[string]string{
-		"a new channel is denied":          manifest(team, "new", "names", "http:8080", hostname, "www.bank.example.com"),
-		"one of several names is denied":   manifest(team, "new", "names", "http:8080", newer, "a."+team+".example.com,www.bank.example.com"),
+		"a new channel is denied": manifest(team, "new", "names", "http:8080", hostname, "www.bank.example.com"),
+		"one of several names is denied": manifest(team, "new", "names", "http:8080", newer,
+			"a."+team+".example.com,www.bank.example.com"),
 		"a channel's first name is denied": manifest(team, "plain", "names", "web:81", hostname, "www.bank.example.com"),
 	} {
 		cluster.Eventually(t, about, func(ctx context.Context) error { return denied(ctx, file) })
 	}
 	w.Apply(t, manifest(team, "old", "names", "http:80", hostname, "www.bank.example.com", "example.com/more", "true"))
-	w.Apply(t, manifest(team, "new", "names", "http:8080", hostname, "www."+team+".example.com", "external-dns.alpha.kubernetes.io/target", "www.bank.example.com"))
+	w.Apply(t, manifest(team, "new", "names", "http:8080", hostname, "www."+team+".example.com",
+		"external-dns.alpha.kubernetes.io/target", "www.bank.example.com"))
 }

@@ -153,7 +153,8 @@ const (
 
 // applied returns a Service with a label or an annotation.
 func applied(name, metadata string) string {
-	return `{"apiVersion":"v1","kind":"Service","metadata":{"name":"` + name + `","` + metadata + `":{"example.com/c":"applied"}}}`
+	return `{"apiVersion":"v1","kind":"Service","metadata":{"name":"` + name + `","` + metadata +
+		`":{"example.com/c":"applied"}}}`
 }
 
 const statusPatch = `{"status":{"conditions":[{"type":"example.com/Patched","status":"True","reason":"Patched",` +

@@ -67,7 +67,8 @@ func asked(t *testing.T, w world, hook *webhook) {
 				svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
 			})},
 			{what: "it stays one", do: u.update(annotation("stays"))},
-			{what: "it becomes a mux", want: update, do: u.patch(`{"metadata":{"annotations":{"` + prefix + `/multiplexer":"true"}}}`)},
+			{what: "it becomes a mux", want: update,
+				do: u.patch(`{"metadata":{"annotations":{"` + prefix + `/multiplexer":"true"}}}`)},
 			{what: "it is no mux any more", want: update, do: u.patch(`{"metadata":{"annotations":null}}`)},
 			{what: "it goes", do: u.remove},
 		})
@@ -158,7 +159,8 @@ func whileDown(t *testing.T, w world, hook *webhook) {
 	t.Run("the reconciler", func(t *testing.T) {
 		for _, name := range []string{"incumbent", "incumbent-mux"} {
 			u := user{w: w, as: reconciler, name: name}
-			run(t, hook, []step{{what: "patch", do: u.patch(annotationPatch)}, {what: "patch of its status", do: u.patch(statusPatch, "status")}})
+			run(t, hook, []step{{what: "patch", do: u.patch(annotationPatch)},
+				{what: "patch of its status", do: u.patch(statusPatch, "status")}})
 		}
 	})
 	t.Run("a request that changes nothing is allowed, such as a helm upgrade", func(t *testing.T) {

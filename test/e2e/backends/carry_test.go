@@ -23,7 +23,9 @@ func packets(t *testing.T, w world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "it is I") })}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "it is I")
+	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	r := w.run(t)
@@ -147,7 +149,8 @@ func realPods(t *testing.T, w world) {
 apiVersion: v1
 kind: Service
 metadata: {name: pods, namespace: app}
-spec: {type: LoadBalancer, loadBalancerClass: `+prefix+`/pods, selector: {app: pods}, ports: [{name: http, port: 80, targetPort: web}]}
+spec: {type: LoadBalancer, loadBalancerClass: `+prefix+
+		`/pods, selector: {app: pods}, ports: [{name: http, port: 80, targetPort: web}]}
 ---
 apiVersion: v1
 kind: Node
@@ -178,7 +181,9 @@ spec: {nodeName: pods, serviceAccountName: pods, automountServiceAccountToken: f
 
 func (w world) status(t *testing.T, pod, ip, ready string) {
 	t.Helper()
-	patch := fmt.Sprintf(`{"status":{"phase":"Running","podIP":%q,"podIPs":[{"ip":%q}],"conditions":[{"type":"Ready","status":%q}]}}`, ip, ip, ready)
+	patch := fmt.Sprintf(
+		`{"status":{"phase":"Running","podIP":%q,"podIPs":[{"ip":%q}],"conditions":[{"type":"Ready","status":%q}]}}`, ip, ip,
+		ready)
 	if _, err := w.Client.CoreV1().Pods(app).Patch(t.Context(), pod, types.StrategicMergePatchType, []byte(patch),
 		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
@@ -222,7 +227,8 @@ endpoints: [{addresses: [backend.example.com]}]
 	if want, is := fmt.Sprintf("%+v", source.Endpoints[1].Hints), fmt.Sprintf("%+v", got.Endpoints[1].Hints); want != is {
 		t.Errorf("hints %s, not %s", is, want)
 	}
-	if e := got.Endpoints[1]; *e.NodeName != "node-1" || *e.Zone != "zone-a" || *e.Hostname != "web-0" || e.TargetRef.Name != "web-0" ||
+	if e := got.Endpoints[1]; *e.NodeName != "node-1" || *e.Zone != "zone-a" || *e.Hostname != "web-0" ||
+		e.TargetRef.Name != "web-0" ||
 		*got.Ports[0].AppProtocol != "kubernetes.io/h2c" || *got.Ports[1].Protocol != corev1.ProtocolUDP {
 		t.Errorf("endpoints aren't copied completely: %+v", got)
 	}

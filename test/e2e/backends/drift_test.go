@@ -40,7 +40,8 @@ func drift(t *testing.T, w world) {
 			})
 			r.quiet(t)
 			events := r.events(name)
-			if len(events) != 1 || events[0].Reason != plan.MuxDriftCorrected || !strings.Contains(events[0].Message, before.Name) {
+			if len(events) != 1 || events[0].Reason != plan.MuxDriftCorrected ||
+				!strings.Contains(events[0].Message, before.Name) {
 				t.Errorf("want one Event, got %d: %+v", len(events), events)
 			}
 		})
@@ -110,7 +111,9 @@ endpoints: []
 	w.mux(t, "taken", "aaaa")
 	w.channel(t, "taken", "taken", "http")
 	r.board.set("taken", "taken", "http=aaaa")
-	if got := r.costs(t, func() { w.source(t, "taken", "taken", []string{"http:8080"}, []string{"10.0.0.1"}) }); got != "" {
+	if got := r.costs(t, func() {
+		w.source(t, "taken", "taken", []string{"http:8080"}, []string{"10.0.0.1"})
+	}); got != "" {
 		t.Errorf("a foreign slice costs %s", got)
 	}
 	r.board.set("taken", "taken", "http=bbbb")

@@ -24,7 +24,8 @@ func (w world) mux(t *testing.T, name string, ports ...string) {
 
 func (w world) muxWith(t *testing.T, name string, families []corev1.IPFamily, ports ...string) {
 	t.Helper()
-	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{prefix + "/multiplexer": "true"}},
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Annotations: map[string]string{prefix + "/multiplexer": "true"}},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, IPFamilies: families}}
 	if len(families) > 1 {
 		policy := corev1.IPFamilyPolicyRequireDualStack
@@ -156,7 +157,8 @@ func (w world) one(t *testing.T, mux string) *discoveryv1.EndpointSlice {
 // edit changes a slice in the mux's namespace as another user.
 func (w world) edit(t *testing.T, name, patch string) {
 	t.Helper()
-	_, err := w.Client.DiscoveryV1().EndpointSlices(muxes).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := w.Client.DiscoveryV1().EndpointSlices(muxes).Patch(t.Context(), name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,8 @@ func channelGoes(t *testing.T, w world) {
 	w.channel(t, "goes", "goes", "http")
 	w.source(t, "goes", "goes", []string{"http:8080"}, []string{"10.0.0.1"})
 	w.carries(t, "goes", "aaaa 8080: 10.0.0.1")
-	w.Kubectl(t, "patch", "service", "--namespace="+app, "goes", "-p", `{"spec":{"type":"ClusterIP","loadBalancerClass":null}}`)
+	w.Kubectl(t, "patch", "service", "--namespace="+app, "goes", "-p",
+		`{"spec":{"type":"ClusterIP","loadBalancerClass":null}}`)
 	w.carries(t, "goes")
 }
 
@@ -109,7 +110,8 @@ func oldCache(t *testing.T, w world) {
 func conflict(t *testing.T, w world) {
 	r := w.run(t)
 	r.standing(t, "conflict")
-	rule := r.proxy.Add(faults.Rule{Match: faults.Match{Verbs: []string{"patch"}, Resource: "endpointslices"}, Times: 3, Do: faults.Answer(409)})
+	rule := r.proxy.Add(faults.Rule{Match: faults.Match{Verbs: []string{"patch"}, Resource: "endpointslices"}, Times: 3,
+		Do: faults.Answer(409)})
 	defer rule.Remove()
 	w.source(t, "conflict", "conflict", []string{"http:8080"}, []string{"10.0.0.2"})
 	w.carries(t, "conflict", "aaaa 8080: 10.0.0.2")
@@ -124,7 +126,8 @@ func lostAnswer(t *testing.T, w world) {
 	w.mux(t, "lost", "aaaa")
 	w.channel(t, "lost", "lost", "http")
 	r.board.set("lost", "lost", "http=aaaa")
-	rule := r.proxy.Add(faults.Rule{Match: faults.Match{Verbs: faults.Writes(), Resource: "endpointslices"}, Times: 1, Do: faults.DropAfter()})
+	rule := r.proxy.Add(faults.Rule{Match: faults.Match{Verbs: faults.Writes(), Resource: "endpointslices"}, Times: 1,
+		Do: faults.DropAfter()})
 	defer rule.Remove()
 	w.source(t, "lost", "lost", []string{"http:8080"}, []string{"10.0.0.1"})
 	w.carries(t, "lost", "aaaa 8080: 10.0.0.1")
@@ -140,12 +143,14 @@ func refused(t *testing.T, w world) {
 	r := w.run(t)
 	w.mux(t, "refused", "aaaa")
 	w.channel(t, "refused", "refused", "http")
-	rule := r.proxy.Add(faults.Rule{Match: faults.Match{Verbs: []string{"create"}, Resource: "endpointslices"}, Times: 1, Do: faults.Answer(422)})
+	rule := r.proxy.Add(faults.Rule{Match: faults.Match{Verbs: []string{"create"}, Resource: "endpointslices"}, Times: 1,
+		Do: faults.Answer(422)})
 	defer rule.Remove()
 	w.source(t, "refused", "refused-1", []string{"http:8080"}, []string{"10.0.0.1"})
 	w.source(t, "refused", "refused-2", []string{"http:8080"}, []string{"10.0.0.2"})
 	r.board.set("refused", "refused", "http=aaaa")
-	w.carries(t, "refused", "aaaa 8080: 10.0.0.1", "aaaa 8080: 10.0.0.2") // the refused slice is written, too, after the refusals end
+	// the refused slice is written, too, after the refusals end
+	w.carries(t, "refused", "aaaa 8080: 10.0.0.1", "aaaa 8080: 10.0.0.2")
 	if rule.Hits() != 1 {
 		t.Errorf("%d writes were refused", rule.Hits())
 	}
@@ -179,7 +184,8 @@ func series(t *testing.T, w world) {
 				if labels := fmt.Sprint(metric.Label); !strings.Contains(labels, `"series"`) {
 					continue
 				}
-				text += fmt.Sprintf("%s %g%g;", (*family.Name)[len("svc_lb_mux_backends_"):], metric.GetGauge().GetValue(), metric.GetCounter().GetValue())
+				text += fmt.Sprintf("%s %g%g;", (*family.Name)[len("svc_lb_mux_backends_"):], metric.GetGauge().GetValue(),
+					metric.GetCounter().GetValue())
 			}
 		}
 		return text

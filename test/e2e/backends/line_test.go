@@ -125,7 +125,8 @@ func (r *running) costs(t *testing.T, do func()) string {
 	var lines []string
 	cost := r.proxy.Snapshot().Sub(before)
 	for _, key := range cost.Keys() {
-		lines = append(lines, fmt.Sprintf("%d %s %s", cost[key], key.Verb, strings.TrimSuffix(key.Resource, ".discovery.k8s.io")))
+		lines = append(lines,
+			fmt.Sprintf("%d %s %s", cost[key], key.Verb, strings.TrimSuffix(key.Resource, ".discovery.k8s.io")))
 	}
 	return strings.Join(lines, ", ")
 }

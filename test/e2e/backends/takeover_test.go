@@ -32,7 +32,8 @@ metadata:
 subsets: `+subsets)
 	cluster.Eventually(t, "the Endpoints are mirrored", func(ctx context.Context) error {
 		list, err := w.Client.DiscoveryV1().EndpointSlices(muxes).List(ctx, metav1.ListOptions{
-			LabelSelector: discoveryv1.LabelServiceName + "=" + mux + "," + discoveryv1.LabelManagedBy + "=" + muxslices.MirroringController})
+			LabelSelector: discoveryv1.LabelServiceName + "=" + mux + "," + discoveryv1.LabelManagedBy + "=" +
+				muxslices.MirroringController})
 		if err != nil {
 			return err
 		}
@@ -52,7 +53,8 @@ func (w world) gone(t *testing.T, mux string) {
 		if _, err := w.Client.CoreV1().Endpoints(muxes).Get(ctx, mux, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the Endpoints still exist: %w", err)
 		}
-		list, err := w.Client.DiscoveryV1().EndpointSlices(muxes).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + mux})
+		list, err := w.Client.DiscoveryV1().EndpointSlices(muxes).List(ctx,
+			metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + mux})
 		if err != nil {
 			return err
 		}
@@ -102,7 +104,8 @@ func (w world) guard(t *testing.T, mux string, ports ...string) func(*testing.T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	watcher, err := w.Client.DiscoveryV1().EndpointSlices(muxes).Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	watcher, err := w.Client.DiscoveryV1().EndpointSlices(muxes).Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +178,8 @@ func takeoverWaits(t *testing.T, w world) {
 	w.mux(t, "waits", "aaaaaaa", "unknown")
 	w.channel(t, "waits", "waits", "http")
 	w.source(t, "waits", "waits", []string{"http:8080"}, []string{"10.0.0.1"})
-	w.leave(t, "waits", `[{addresses: [{ip: 10.0.0.1}], ports: [{name: aaaaaaa, port: 8080}, {name: unknown, port: 9090}]}]`, "aaaaaaa", "unknown")
+	w.leave(
+		t, "waits", `[{addresses: [{ip: 10.0.0.1}], ports: [{name: aaaaaaa, port: 8080}, {name: unknown, port: 9090}]}]`, "aaaaaaa", "unknown")
 	r := w.run(t)
 	r.board.set("waits", "waits", "http=aaaaaaa")
 	w.carries(t, "waits", "aaaaaaa 8080: 10.0.0.1")
@@ -183,7 +187,8 @@ func takeoverWaits(t *testing.T, w world) {
 	if _, err := w.Client.CoreV1().Endpoints(muxes).Get(t.Context(), "waits", metav1.GetOptions{}); err != nil {
 		t.Fatalf("the only backends of a published port are gone: %v", err)
 	}
-	w.Kubectl(t, "patch", "service", "--namespace="+muxes, "waits", "--type=json", "-p", `[{"op":"remove","path":"/spec/ports/1"}]`)
+	w.Kubectl(t, "patch", "service", "--namespace="+muxes, "waits", "--type=json", "-p",
+		`[{"op":"remove","path":"/spec/ports/1"}]`)
 	w.gone(t, "waits")
 }
 

@@ -12,7 +12,8 @@ import (
 )
 
 func testCertManager(t *testing.T, w *world) {
-	r := &release{w: w, name: "svc-mux-cm", prefix: "cm.example.com", port: "9443", set: []string{"certs.mode=certManager"}}
+	r := &release{w: w, name: "svc-mux-cm", prefix: "cm.example.com", port: "9443",
+		set: []string{"certs.mode=certManager"}}
 	r.install(t, "certificates.yaml")
 	r.reconcile(t, func(p *process.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
 	r.awaitOnGuard(t)
@@ -66,7 +67,8 @@ func (r *release) losesIssuer(t *testing.T) {
 	r.w.Kubectl(t, "-n", namespace, "delete", "issuer", r.webhook()+"-ca")
 	r.awaitFault(t, "IssuerMissing", before)
 	r.w.Kubectl(t, "-n", namespace, "patch", "certificate", r.webhook(), "--type=json",
-		fmt.Sprintf(`--patch=[{"op":"add","path":"/spec/dnsNames/-","value":"another.%s.%s.svc"}]`, r.webhook(), namespace)) // a name that the CA may sign
+		// a name that the CA may sign
+		fmt.Sprintf(`--patch=[{"op":"add","path":"/spec/dnsNames/-","value":"another.%s.%s.svc"}]`, r.webhook(), namespace))
 	r.awaitFault(t, "CertificateNotReady", before)
 	r.w.Kubectl(t, "-n", namespace, "delete", "secret", r.secret())
 	r.awaitFault(t, "SecretMissing", before)
@@ -82,9 +84,11 @@ func (r *release) losesIssuer(t *testing.T) {
 // renew asks cert-manager for a new certificate, as `cmctl renew` does.
 func (r *release) renew(t *testing.T, certificate string) {
 	t.Helper()
-	patch := fmt.Sprintf(`[{"op":"add","path":"/status/conditions/-","value":{"type":"Issuing","status":"True","reason":"ManuallyTriggered",`+
-		`"message":"renewed by hand","lastTransitionTime":%q}}]`, time.Now().UTC().Format(time.RFC3339))
-	r.w.Kubectl(t, "-n", namespace, "patch", "certificate", certificate, "--subresource=status", "--type=json", "--patch="+patch)
+	patch := fmt.Sprintf(
+		`[{"op":"add","path":"/status/conditions/-","value":{"type":"Issuing","status":"True","reason":"ManuallyTriggered",`+
+			`"message":"renewed by hand","lastTransitionTime":%q}}]`, time.Now().UTC().Format(time.RFC3339))
+	r.w.Kubectl(t, "-n", namespace, "patch", "certificate", certificate, "--subresource=status", "--type=json",
+		"--patch="+patch)
 }
 
 // rotatesByHand runs the commands of docs/certificates.md with shorter waits: no kubelet delays the volume here.
@@ -92,9 +96,10 @@ func (r *release) rotatesByHand(t *testing.T) {
 	script := documented(t)
 	begin, first := time.Now(), r.bundle(t)
 	l := r.underLoad(t)
-	out, err := r.w.Run(t.Context(), cluster.Program{Args: []string{"/bin/bash", "-euo", "pipefail", "-c", script}, Env: []string{
-		"NAMESPACE=" + namespace, "RELEASE=" + r.name, "APISERVERS=3", "KUBELETS=8",
-	}})
+	out, err := r.w.Run(t.Context(),
+		cluster.Program{Args: []string{"/bin/bash", "-euo", "pipefail", "-c", script}, Env: []string{
+			"NAMESPACE=" + namespace, "RELEASE=" + r.name, "APISERVERS=3", "KUBELETS=8",
+		}})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.Stderr)
 	}

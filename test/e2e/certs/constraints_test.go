@@ -23,7 +23,8 @@ func asOlder(manifests string) string {
 // testOlderCertManager upgrades, under load, a release whose CA has no name constraints. The CA is signed again with
 // its own key, so no review is lost.
 func testOlderCertManager(t *testing.T, w *world) {
-	r := &release{w: w, name: "svc-mux-old", prefix: "old.example.com", port: "9447", set: []string{"certs.mode=certManager"}}
+	r := &release{w: w, name: "svc-mux-old", prefix: "old.example.com", port: "9447",
+		set: []string{"certs.mode=certManager"}}
 	older := asOlder(w.render(t, r.name, append(r.set, "api.prefix="+r.prefix), "certificates.yaml"))
 	if regexp.MustCompile(`usages|dnsDomains`).MatchString(older) {
 		t.Fatalf("the older chart has new fields:\n%s", older)
@@ -69,8 +70,10 @@ func (r *release) authority(t *testing.T) *x509.Certificate {
 func (r *release) constrained(t *testing.T) error {
 	t.Helper()
 	name, ca := r.webhook()+"."+namespace+".svc", r.authority(t)
-	if want := []string{name, name + ".cluster.local"}; !slices.Equal(ca.PermittedDNSDomains, want) || !ca.PermittedDNSDomainsCritical {
-		return fmt.Errorf("the CA may sign for %q (critical: %v), want %q", ca.PermittedDNSDomains, ca.PermittedDNSDomainsCritical, want)
+	if want := []string{name, name + ".cluster.local"}; !slices.Equal(ca.PermittedDNSDomains, want) ||
+		!ca.PermittedDNSDomainsCritical {
+		return fmt.Errorf("the CA may sign for %q (critical: %v), want %q", ca.PermittedDNSDomains,
+			ca.PermittedDNSDomainsCritical, want)
 	}
 	if !slices.Equal(ca.ExtKeyUsage, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}) {
 		return fmt.Errorf("the CA has the usages %v, want only server auth", ca.ExtKeyUsage)

@@ -34,7 +34,8 @@ func (r *release) serve(t *testing.T) {
 	t.Helper()
 	volume := certstest.NewVolume(t)
 	ctx, cancel := detached(t)
-	files := certs.NewFiles(certs.FilesOptions{CertFile: volume.CertFile(), KeyFile: volume.KeyFile(), Interval: 200 * time.Millisecond},
+	files := certs.NewFiles(certs.FilesOptions{CertFile: volume.CertFile(), KeyFile: volume.KeyFile(),
+		Interval: 200 * time.Millisecond},
 		zap.NewNop(), prometheus.NewRegistry())
 	go files.Run(ctx)
 	go r.mount(ctx, t, volume)
@@ -45,8 +46,9 @@ func (r *release) serve(t *testing.T) {
 	}
 	reviews := webhook.NewHandler(language, zap.NewNop(), prometheus.NewRegistry())
 	server := &http.Server{
-		TLSConfig: &tls.Config{GetCertificate: files.GetCertificate, MinVersion: tls.VersionTLS12}, ReadHeaderTimeout: time.Minute,
-		ErrorLog: zap.NewStdLog(zap.NewNop()),
+		TLSConfig:         &tls.Config{GetCertificate: files.GetCertificate, MinVersion: tls.VersionTLS12},
+		ReadHeaderTimeout: time.Minute,
+		ErrorLog:          zap.NewStdLog(zap.NewNop()),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Connection", "close")
 			reviews.ServeHTTP(w, r)

@@ -15,7 +15,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/long"
 )
 
-// load applies channels until it is stopped: 10 times a second, or 50 times in `make long`. Each apply causes one review, and so one handshake.
+// load applies channels until it is stopped: 10 times a second, or 50 times in `make long`. Each apply causes one
+// review, and so one handshake.
 type load struct {
 	stop func() // returns when no apply is under way
 	done sync.WaitGroup
@@ -38,7 +39,9 @@ func (r *release) underLoad(t *testing.T) *load {
 	free := sync.OnceFunc(r.w.load.Unlock)
 	t.Cleanup(free)
 	for i := range channels {
-		if _, err := r.w.Client.CoreV1().Services(team).Create(t.Context(), r.channel(i), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _,
+			err := r.w.Client.CoreV1().Services(team).Create(t.Context(), r.channel(i), metav1.CreateOptions{}); err != nil &&
+			!apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +86,8 @@ func (l *load) end(t *testing.T, since time.Time) {
 		t.Error(failure)
 	}
 	took := time.Since(since)
-	t.Logf("%d applies in %s, %.0f a second, %d failed", l.went, took.Round(time.Second), float64(l.went)/took.Seconds(), len(l.failures))
+	t.Logf("%d applies in %s, %.0f a second, %d failed", l.went, took.Round(time.Second), float64(l.went)/took.Seconds(),
+		len(l.failures))
 	if len(l.failures) > 0 {
 		t.Errorf("%d of %d applies failed", len(l.failures), l.went)
 	}
@@ -93,8 +97,9 @@ func (r *release) channel(i int) *corev1.Service {
 	class, no := r.prefix+"/mux", false
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", r.name, i), Namespace: team},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, AllocateLoadBalancerNodePorts: &no,
-			Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class,
+			AllocateLoadBalancerNodePorts: &no,
+			Ports:                         []corev1.ServicePort{{Name: "http", Port: 80}}},
 	}
 }
 
@@ -102,7 +107,8 @@ func (r *release) apply(ctx context.Context, i int) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	patch := fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"annotations":{"example.com/turn":"%d"}}}`, i)
-	_, err := r.w.Client.CoreV1().Services(team).Patch(ctx, fmt.Sprintf("%s-%d", r.name, i%channels), types.ApplyPatchType, []byte(patch),
+	_, err := r.w.Client.CoreV1().Services(team).Patch(ctx, fmt.Sprintf("%s-%d", r.name, i%channels), types.ApplyPatchType,
+		[]byte(patch),
 		metav1.PatchOptions{FieldManager: "load"})
 	return err
 }

@@ -32,14 +32,16 @@ type world struct {
 func TestCertificates(t *testing.T) {
 	w := &world{Cluster: cluster.Start(t, cluster.CertManager(), cluster.Helm())}
 	for _, name := range []string{namespace, team} {
-		_, err := w.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		_, err := w.Client.CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 			metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, test := range map[string]func(*testing.T, *world){
-		"cert-manager keeps it": testCertManager, "an older chart had cert-manager keep it": testOlderCertManager, "the reconciler keeps it": testSelfManaged, "its owner provides it": testProvided,
+		"cert-manager keeps it": testCertManager, "an older chart had cert-manager keep it": testOlderCertManager,
+		"the reconciler keeps it": testSelfManaged, "its owner provides it": testProvided,
 		"cert-manager hands it over to the reconciler": testHandover,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,7 +37,8 @@ func (r *release) served(t *testing.T, before time.Time) time.Time {
 }
 
 func testSelfManaged(t *testing.T, w *world) {
-	r := &release{w: w, name: "svc-mux-self", prefix: "self.example.com", port: "9444", set: []string{"certs.mode=selfManaged"}}
+	r := &release{w: w, name: "svc-mux-self", prefix: "self.example.com", port: "9444",
+		set: []string{"certs.mode=selfManaged"}}
 	r.install(t)
 	edit := func(p *process.Process) {
 		p.Options.SelfManagedSecret = r.secret()
@@ -101,7 +102,8 @@ func (r *release) rotatesByItself(t *testing.T) {
 
 func (r *release) bundle(t *testing.T) string {
 	t.Helper()
-	configuration, err := r.w.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), r.configuration(),
+	configuration, err := r.w.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(),
+		r.configuration(),
 		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +124,8 @@ func (r *release) awaitPatience(t *testing.T) { pause(t.Context(), 16*time.Secon
 // testHandover changes the mode of a release as `helm upgrade` does: it creates new objects first, and then deletes the
 // old ones. cert-manager keeps the Secret, which the webhook's pods still mount.
 func testHandover(t *testing.T, w *world) {
-	r := &release{w: w, name: "svc-mux-over", prefix: "over.example.com", port: "9446", set: []string{"certs.mode=certManager"}}
+	r := &release{w: w, name: "svc-mux-over", prefix: "over.example.com", port: "9446",
+		set: []string{"certs.mode=certManager"}}
 	r.install(t, "certificates.yaml")
 	stop := r.reconcile(t, func(p *process.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
 	r.awaitOnGuard(t)

@@ -48,7 +48,8 @@ func (r *release) install(t *testing.T, templates ...string) {
 	t.Helper()
 	r.upgrade(t, templates...)
 	t.Cleanup(func() {
-		_, _ = r.w.TryKubectl(context.WithoutCancel(t.Context()), "", "delete", "validatingwebhookconfiguration", r.configuration())
+		_, _ = r.w.TryKubectl(context.WithoutCancel(t.Context()), "", "delete", "validatingwebhookconfiguration",
+			r.configuration())
 	})
 	r.serve(t)
 }
@@ -74,7 +75,8 @@ func (r *release) reconcile(t *testing.T, edit func(*process.Process)) (stop fun
 	options.WebhookConfiguration = r.configuration()
 	log := &product.Log{}
 	r.log = log
-	p := process.Process{Options: options, Config: r.account(t), Version: "test", Logs: log, Now: time.Now, Dial: r.w.Inside().Dial}
+	p := process.Process{Options: options, Config: r.account(t), Version: "test", Logs: log, Now: time.Now,
+		Dial: r.w.Inside().Dial}
 	edit(&p)
 	ctx, cancel := detached(t)
 	ended := make(chan error, 1)
@@ -98,7 +100,8 @@ func (r *release) reconcile(t *testing.T, edit func(*process.Process)) (stop fun
 func (r *release) account(t *testing.T) *rest.Config {
 	t.Helper()
 	accounts := r.w.Client.CoreV1().ServiceAccounts(namespace)
-	_, _ = accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: r.name}}, metav1.CreateOptions{})
+	_, _ = accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: r.name}},
+		metav1.CreateOptions{})
 	token, err := accounts.CreateToken(t.Context(), r.name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +133,8 @@ func (r *release) probe(ctx context.Context, path string) (int, string, error) {
 
 // events returns the reasons of the Events about the webhook's Service.
 func (r *release) events(ctx context.Context) ([]string, error) {
-	list, err := r.w.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + r.webhook()})
+	list, err := r.w.Client.CoreV1().Events(namespace).List(ctx,
+		metav1.ListOptions{FieldSelector: "involvedObject.name=" + r.webhook()})
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +229,7 @@ func (r *release) shows(ctx context.Context, series string) error {
 }
 
 func shortLives() selfmanaged.Policy {
-	return selfmanaged.Policy{Authority: 75 * time.Second, Leaf: 40 * time.Second, Renew: 13 * time.Second, Trusted: 5 * time.Second,
-		Settle: 3 * time.Second, Overlap: 12 * time.Second}
+	return selfmanaged.Policy{Authority: 75 * time.Second, Leaf: 40 * time.Second, Renew: 13 * time.Second,
+		Trusted: 5 * time.Second,
+		Settle:  3 * time.Second, Overlap: 12 * time.Second}
 }

@@ -1,7 +1,8 @@
-// Package conformance runs the TCPRoute and UDPRoute tests of the Gateway API's conformance suite, with real pods and real packets.
+// Package conformance runs the TCPRoute and UDPRoute tests of the Gateway API's conformance suite, with real pods and
+// real packets.
 //
-// This is no conformance report. The suite's own setup waits for Gateways over HTTP, which an implementation of layer 4 doesn't serve, so the
-// tests run over base manifests of this package. skipped lists those that don't run, and why.
+// This is no conformance report. The suite's own setup waits for Gateways over HTTP, which an implementation of layer 4
+// doesn't serve, so the tests run over base manifests of this package. skipped lists those that don't run, and why.
 package conformance
 
 import (
@@ -33,16 +34,18 @@ import (
 
 // skipped are tests that don't run.
 func skipped() map[string]string {
-	const other = "it waits for a Gateway that has other listeners than TCP and UDP alone, which isn't accepted here; TestServed has such a route"
+	const other = "it waits for a Gateway that has other listeners than TCP and UDP alone, which isn't accepted here; " +
+		"TestServed has such a route"
 	return map[string]string{
 		"TCPRouteInvalidNonTCPListener": other,
 		"UDPRouteNotAllowedByListeners": other,
-		"UDPRoute":                      "its backend is CoreDNS from a registry; UDPRouteParentRefPortAndSectionName shows the same with an image that is built here",
+		"UDPRoute": "its backend is CoreDNS from a registry; UDPRouteParentRefPortAndSectionName " +
+			"shows the same with an image that is built here",
 	}
 }
 
-// inside is set in the process that runs the suite: it is a client outside of the cluster. Its value says whether a provider or gateways carry the
-// muxes.
+// inside is set in the process that runs the suite: it is a client outside of the cluster. Its value says whether a
+// provider or gateways carry the muxes.
 const (
 	inside     = "CONFORMANCE_INSIDE"
 	byProvider = "provider"
@@ -75,7 +78,8 @@ func TestProvider(t *testing.T) {
 	if os.Getenv(inside) != "" {
 		t.Skip("this process runs the suite")
 	}
-	c := cluster.Start(t, cluster.Nodes(1, append(product.Archives(t), echo(t))...), cluster.WithProvider(), cluster.Helm())
+	c := cluster.Start(t, cluster.Nodes(1, append(product.Archives(t), echo(t))...), cluster.WithProvider(),
+		cluster.Helm())
 	run(t, c, byProvider, "spec: {}", nil)
 }
 
@@ -86,16 +90,18 @@ func TestGateways(t *testing.T) {
 		t.Skip("this process runs the suite")
 	}
 	c := cluster.Start(t, cluster.Nodes(1, append(product.Archives(t, "gateway"), echo(t))...), cluster.Helm())
-	run(t, c, byGateways, "spec: {loadBalancerClass: gateway.svc-mux.nowake.ai/rack}", []string{"images.gateway.tag=" + product.Version, "gateways.pools[0].name=rack",
-		"gateways.pools[0].addresses={172.31.0.100-172.31.0.139}", "gateways.pools[0].routerIDs={51}"})
+	run(t, c, byGateways, "spec: {loadBalancerClass: gateway.svc-mux.nowake.ai/rack}",
+		[]string{"images.gateway.tag=" + product.Version, "gateways.pools[0].name=rack",
+			"gateways.pools[0].addresses={172.31.0.100-172.31.0.139}", "gateways.pools[0].routerIDs={51}"})
 }
 
 // run installs the product, and runs the suite as a client outside of the cluster.
 func run(t *testing.T, c *cluster.Cluster, by, template string, values []string) {
 	t.Helper()
 	product.InstallGatewayAPI(t, c)
-	product.Install(t, c, append(values, "certs.mode=selfManaged", "replicaCount=1", "webhook.replicas=1", "gatewayApi.implementation=true",
-		"defaultLoadBalancer.create=false")...)
+	product.Install(t, c,
+		append(values, "certs.mode=selfManaged", "replicaCount=1", "webhook.replicas=1", "gatewayApi.implementation=true",
+			"defaultLoadBalancer.create=false")...)
 	c.Kubectl(t, "create", "configmap", "muxes", "--namespace=svc-mux", "--from-literal=service="+template)
 	c.Apply(t, base)
 	for _, namespace := range []string{"infra", "app-backend", "web-backend"} { // the tests wait for a pod in each
@@ -124,7 +130,8 @@ spec:
 	t.Logf("%d tests:\n%s", len(told), strings.Join(told, "\n"))
 	if err != nil {
 		t.Errorf("the suite failed: %v\n%s", err, out.Stdout)
-		t.Log(c.TryKubectl(context.WithoutCancel(t.Context()), "", "logs", "--namespace=svc-mux", "deployment/svc-mux", "--tail=60"))
+		t.Log(c.TryKubectl(context.WithoutCancel(t.Context()), "", "logs", "--namespace=svc-mux", "deployment/svc-mux",
+			"--tail=60"))
 	}
 	if len(told) < 15 {
 		t.Errorf("only %d tests ran", len(told))
@@ -135,7 +142,8 @@ spec:
 func echo(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/echo", "sigs.k8s.io/gateway-api/conformance/echo-basic")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/echo",
+		"sigs.k8s.io/gateway-api/conformance/echo-basic")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -195,8 +203,10 @@ func TestSuite(t *testing.T) {
 	}
 	s, err := suite.NewConformanceTestSuite(suite.ConformanceOptions{
 		Client: api, RestConfig: config, ManifestFS: []fs.FS{suiteapi.Manifests},
-		ConfigurableOptions: suite.ConfigurableOptions{GatewayClassName: "mux", CleanupTestResources: true, DisableParallelTests: true,
-			SupportedFeatures: []features.FeatureName{features.SupportGateway, features.SupportTCPRoute, features.SupportUDPRoute, features.SupportReferenceGrant}},
+		ConfigurableOptions: suite.ConfigurableOptions{GatewayClassName: "mux", CleanupTestResources: true,
+			DisableParallelTests: true,
+			SupportedFeatures: []features.FeatureName{features.SupportGateway, features.SupportTCPRoute,
+				features.SupportUDPRoute, features.SupportReferenceGrant}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +215,8 @@ func TestSuite(t *testing.T) {
 	s.Applier.ManifestFS, s.Applier.GatewayClass, s.Applier.ControllerName = s.ManifestFS, s.GatewayClassName, s.ControllerName
 	for i := range tests.ConformanceTests {
 		test := &tests.ConformanceTests[i]
-		if !slices.Contains(test.Features, features.SupportTCPRoute) && !slices.Contains(test.Features, features.SupportUDPRoute) {
+		if !slices.Contains(test.Features, features.SupportTCPRoute) &&
+			!slices.Contains(test.Features, features.SupportUDPRoute) {
 			continue
 		}
 		t.Run(test.ShortName, func(t *testing.T) {
@@ -213,7 +224,8 @@ func TestSuite(t *testing.T) {
 				t.Skip(why)
 			}
 			if os.Getenv(inside) == byProvider && strings.HasSuffix(test.ShortName, "WeightedRouting") {
-				t.Skip("kube-proxy can't weigh backends: such a route isn't accepted, with the reason UnequalWeights; TestGateways runs it")
+				t.Skip("kube-proxy can't weigh backends: such a route isn't accepted, with the reason UnequalWeights; " +
+					"TestGateways runs it")
 			}
 			test.Run(t, s)
 		})

@@ -54,7 +54,8 @@ func (b *tab) typeInto(selector, text string) {
 // click waits for a button with a text, and clicks the first one.
 func (b *tab) click(text string) {
 	b.T.Helper()
-	find := fmt.Sprintf(`[...document.querySelectorAll('button')].find((n) => n.textContent.includes(%s))`, browser.Quoted(text))
+	find := fmt.Sprintf(`[...document.querySelectorAll('button')].find((n) => n.textContent.includes(%s))`,
+		browser.Quoted(text))
 	b.Until("the button "+text, find)
 	browser.Evaluate[bool](b.Tab, find+".click() ?? true")
 }
@@ -91,7 +92,8 @@ func (b *tab) answerPrompts(name, password string) func() int {
 			if err != nil {
 				return
 			}
-			_ = chromedp.Do(b.Context, browser.Call(fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: event.RequestID}))
+			_ = chromedp.Do(b.Context,
+				browser.Call(fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: event.RequestID}))
 		}
 	}()
 	go func() {

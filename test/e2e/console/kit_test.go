@@ -47,7 +47,8 @@ func start(t *testing.T, options ...cluster.Option) *world {
 
 func (w *world) namespace(t *testing.T, name string) {
 	t.Helper()
-	_, err := w.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := w.Client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
@@ -174,13 +175,16 @@ func (w *world) backs(t *testing.T, channel types.NamespacedName, ready, total i
 		ports = []string{"http"}
 	}
 	for i, name := range ports {
-		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &name, Port: ptr.To(int32(8080 + i)), Protocol: ptr.To(corev1.ProtocolTCP)})
+		slice.Ports = append(slice.Ports,
+			discoveryv1.EndpointPort{Name: &name, Port: ptr.To(int32(8080 + i)), Protocol: ptr.To(corev1.ProtocolTCP)})
 	}
 	for i := range total {
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
-			Addresses: []string{fmt.Sprintf("10.0.%d.%d", len(channel.Name), i+1)}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(i < ready)},
-			NodeName:  ptr.To(fmt.Sprintf("node-%d", i%3+1)),
-			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: channel.Namespace, Name: fmt.Sprintf("%s-%d", channel.Name, i)},
+			Addresses:  []string{fmt.Sprintf("10.0.%d.%d", len(channel.Name), i+1)},
+			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(i < ready)},
+			NodeName:   ptr.To(fmt.Sprintf("node-%d", i%3+1)),
+			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: channel.Namespace,
+				Name: fmt.Sprintf("%s-%d", channel.Name, i)},
 		})
 	}
 	slices := w.Client.DiscoveryV1().EndpointSlices(channel.Namespace)
@@ -197,13 +201,15 @@ func (w *world) backs(t *testing.T, channel types.NamespacedName, ready, total i
 // shop fills the cluster with one example of everything that the console shows.
 func (w *world) shop(t *testing.T) {
 	t.Helper()
-	w.mux(t, "edge", annotated("allowed-namespaces", "shop,payments,search"), annotated("release-grace", "1h"), annotated("max-ports", "60"),
+	w.mux(t, "edge", annotated("allowed-namespaces", "shop,payments,search"), annotated("release-grace", "1h"),
+		annotated("max-ports", "60"),
 		port("ssh", 22))
 	// Create the channels in the order of their names. Then their numbers are in that order, too, however many channels
 	// one pass decides about.
 	w.channel(t, "payments", "invoices", "edge")
 	w.backs(t, w.channel(t, "payments", "ledger", "edge"), 0, 2)
-	w.backs(t, w.channel(t, "search", "query", "edge", port("http", 8080), port("grpc", 9090), annotated("external-ports", "grpc:auto")), 6, 6, "http", "grpc")
+	w.backs(t, w.channel(t, "search", "query", "edge", port("http", 8080), port("grpc", 9090),
+		annotated("external-ports", "grpc:auto")), 6, 6, "http", "grpc")
 	for i, name := range []string{"cart", "catalog", "checkout", "images", "login", "reviews"} {
 		w.backs(t, w.channel(t, "shop", name, "edge"), 2+i%3, 2+i%3)
 	}
@@ -212,7 +218,8 @@ func (w *world) shop(t *testing.T) {
 	w.await(t, web)
 	gone := w.channel(t, "search", "old-index", "edge")
 	w.await(t, gone)
-	if err := w.Client.CoreV1().Services(gone.Namespace).Delete(t.Context(), gone.Name, metav1.DeleteOptions{}); err != nil {
+	if err := w.Client.CoreV1().Services(gone.Namespace).Delete(t.Context(), gone.Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.channel(t, "payments", "clash", "edge", port("https", 443))

@@ -83,8 +83,10 @@ func TestListeners(t *testing.T) {
 	b.live()
 
 	b.goTo("#/mux/infra/gateway-edge")
-	b.Says("infra/edge", "1 channel, 4 listeners", "TCPRoute infra/web", "TCPRoute infra/younger waits", "which is older", "1 of 2 backends ready",
-		"shop/broker › tcp", "no route", "UnsupportedProtocol", "protocol HTTP isn't supported", "MuxPortConflict", "shop/store", "443/TCP")
+	b.Says("infra/edge", "1 channel, 4 listeners", "TCPRoute infra/web", "TCPRoute infra/younger waits", "which is older",
+		"1 of 2 backends ready",
+		"shop/broker › tcp", "no route", "UnsupportedProtocol", "protocol HTTP isn't supported", "MuxPortConflict",
+		"shop/store", "443/TCP")
 	for _, like := range []string{"light", "dark"} {
 		b.Do(browser.Scheme(like))
 		for _, poor := range b.Poor() {
@@ -110,11 +112,13 @@ func TestListeners(t *testing.T) {
 
 	// Without the feature and without a ledger, the console can't know the owners of the listeners' ports.
 	r.stop()
-	if err := w.Client.CoreV1().ConfigMaps("infra").Delete(t.Context(), "gateway-edge-port-allocations", metav1.DeleteOptions{}); err != nil {
+	if err := w.Client.CoreV1().ConfigMaps("infra").Delete(t.Context(), "gateway-edge-port-allocations",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	r = w.reconcile(t, func(p *process.Process) { p.Options.ConsoleAddress = r.address })
-	b.Allowed = []string{"ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "ERR_CONNECTION_RESET"}
+	b.Allowed = []string{"ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE",
+		"ERR_CONNECTION_RESET"}
 	b.goTo("#/mux/infra/gateway-edge")
 	b.Says("frozen", "ListenersUnknown", "doesn't know the listeners of the mux's Gateway yet")
 	cluster.Eventually(t, "the pass freezes the mux for the same reason", func(context.Context) error {
@@ -137,7 +141,8 @@ func listenersInJSON(t *testing.T, r *running) {
 	if err := json.NewDecoder(answer.Body).Decode(&state); err != nil {
 		t.Fatal(err)
 	}
-	if len(state.Muxes) != 1 || state.Muxes[0].Gateway == nil || *state.Muxes[0].Gateway != (view.Gateway{Name: "infra/edge", Listeners: 4}) {
+	if len(state.Muxes) != 1 || state.Muxes[0].Gateway == nil ||
+		*state.Muxes[0].Gateway != (view.Gateway{Name: "infra/edge", Listeners: 4}) {
 		t.Fatalf("%d muxes, Gateway %+v", len(state.Muxes), state.Muxes[0].Gateway)
 	}
 	got := map[string]string{}
@@ -155,11 +160,16 @@ func listenersInJSON(t *testing.T, r *running) {
 		got[c.Name] = text
 	}
 	for name, want := range map[string]string{
-		"store":                  "programmed Accepted 443",
-		"gateway/edge/web":       "programmed Accepted 80 infra/edge  web Accepted=True/Accepted Conflicted=False/NoConflicts Programmed=True/Programmed ResolvedRefs=True/ResolvedRefs infra/web:true infra/younger:false",
-		"gateway/edge/taken":     "refused MuxPortConflict 0 infra/edge  taken Accepted=False/PortUnavailable Conflicted=False/NoConflicts Programmed=False/Invalid ResolvedRefs=True/ResolvedRefs",
-		"gateway/edge/http":      "refused UnsupportedProtocol 0 infra/edge  http Accepted=False/UnsupportedProtocol Conflicted=False/NoConflicts Programmed=False/Invalid ResolvedRefs=True/ResolvedRefs",
-		"listenerset/broker/tcp": "unbacked Accepted 9092 infra/edge shop/broker tcp Accepted=True/Accepted Conflicted=False/NoConflicts Programmed=True/Programmed ResolvedRefs=True/ResolvedRefs",
+		"store": "programmed Accepted 443",
+		"gateway/edge/web": "programmed Accepted 80 infra/edge  web Accepted=True/Accepted " +
+			"Conflicted=False/NoConflicts Programmed=True/Programmed ResolvedRefs=True/ResolvedRefs infra/web:true " +
+			"infra/younger:false",
+		"gateway/edge/taken": "refused MuxPortConflict 0 infra/edge  taken Accepted=False/PortUnavailable " +
+			"Conflicted=False/NoConflicts Programmed=False/Invalid ResolvedRefs=True/ResolvedRefs",
+		"gateway/edge/http": "refused UnsupportedProtocol 0 infra/edge  http Accepted=False/UnsupportedProtocol " +
+			"Conflicted=False/NoConflicts Programmed=False/Invalid ResolvedRefs=True/ResolvedRefs",
+		"listenerset/broker/tcp": "unbacked Accepted 9092 infra/edge shop/broker tcp Accepted=True/Accepted " +
+			"Conflicted=False/NoConflicts Programmed=True/Programmed ResolvedRefs=True/ResolvedRefs",
 	} {
 		if got[name] != want {
 			t.Errorf("%s:\n%s, want\n%s", name, got[name], want)

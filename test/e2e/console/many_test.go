@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/long"
 )
 
-// TestManyChannels measures the page with 200 channels on one mux, or in `make long` with a thousand. The figures are only printed: a
-// busy machine fails no test.
+// TestManyChannels measures the page with 200 channels on one mux, or in `make long` with a thousand. The figures are
+// only printed: a busy machine fails no test.
 func TestManyChannels(t *testing.T) {
 	t.Parallel()
 	many := 200
@@ -48,12 +48,17 @@ func TestManyChannels(t *testing.T) {
 	b := open(t, "http://"+r.address+"/#/mux/infra/edge")
 	b.Until("all lanes", fmt.Sprintf(`document.querySelectorAll('.lane').length === %d`, many))
 	b.live()
-	ready := browser.Evaluate[float64](b.Tab, `(() => { const n = performance.getEntriesByName('svc-lb-mux: interactive')[0]; return n ? n.startTime : -1 })()`)
-	t.Logf("interactive after %.0f ms; long tasks until then: %v ms", ready, browser.Evaluate[[]float64](b.Tab, `window.tasks.map(Math.round)`))
-	t.Logf("memory: %.1f MB of JavaScript, %d elements; state is %.0f KB", browser.Evaluate[float64](b.Tab, `performance.memory.usedJSHeapSize / 1e6`),
-		browser.Evaluate[int](b.Tab, `document.querySelectorAll('*').length`), awaited[float64](b, `fetch('api/state').then((r) => r.text()).then((t) => t.length / 1024)`))
+	ready := browser.Evaluate[float64](b.Tab,
+		`(() => { const n = performance.getEntriesByName('svc-lb-mux: interactive')[0]; return n ? n.startTime : -1 })()`)
+	t.Logf("interactive after %.0f ms; long tasks until then: %v ms", ready,
+		browser.Evaluate[[]float64](b.Tab, `window.tasks.map(Math.round)`))
+	t.Logf("memory: %.1f MB of JavaScript, %d elements; state is %.0f KB",
+		browser.Evaluate[float64](b.Tab, `performance.memory.usedJSHeapSize / 1e6`),
+		browser.Evaluate[int](b.Tab, `document.querySelectorAll('*').length`), awaited[float64](b,
+			`fetch('api/state').then((r) => r.text()).then((t) => t.length / 1024)`))
 	frames := awaited[map[string]float64](b, scrolling)
-	t.Logf("scrolling: %.0f frames, median %.1f ms, 95%% %.1f ms, longest %.1f ms", frames["n"], frames["p50"], frames["p95"], frames["max"])
+	t.Logf("scrolling: %.0f frames, median %.1f ms, 95%% %.1f ms, longest %.1f ms", frames["n"], frames["p50"],
+		frames["p95"], frames["max"])
 	t.Logf("a search: %.1f ms", browser.Evaluate[float64](b.Tab, `(() => {
 		const field = document.querySelector('main input[type=search]'), begun = performance.now()
 		field.value = 'web-0199'; field.dispatchEvent(new Event('input', { bubbles: true })); document.body.offsetHeight
@@ -64,7 +69,8 @@ func TestManyChannels(t *testing.T) {
 	for range 3 {
 		begun := time.Now()
 		key := w.channel(t, "shop", fmt.Sprintf("late-%d", begun.UnixNano()), "edge")
-		b.Until("it", fmt.Sprintf(`[...document.querySelectorAll('.lane a')].some((a) => a.textContent.includes(%s))`, browser.Quoted(key.Name)))
+		b.Until("it", fmt.Sprintf(`[...document.querySelectorAll('.lane a')].some((a) => a.textContent.includes(%s))`,
+			browser.Quoted(key.Name)))
 		t.Logf("a channel more showed after %s", time.Since(begun).Round(time.Millisecond))
 	}
 	t.Logf("long tasks for those: %v ms", browser.Evaluate[[]float64](b.Tab, `window.tasks.map(Math.round)`))
@@ -76,12 +82,14 @@ func TestManyChannels(t *testing.T) {
 		}
 	}
 	b.Until("that the last one is disabled", `document.querySelector('.refused')?.children.length === 100`)
-	t.Logf("a hundred channels that are disabled showed after %s; long tasks: %v ms", time.Since(begun).Round(time.Millisecond),
+	t.Logf("a hundred channels that are disabled showed after %s; long tasks: %v ms",
+		time.Since(begun).Round(time.Millisecond),
 		browser.Evaluate[[]float64](b.Tab, `window.tasks.map(Math.round)`))
 }
 
 func touch(ctx context.Context, w *world, namespace, name string) error {
-	_, err := w.Client.CoreV1().Services(namespace).Patch(ctx, name, "application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+prefix+`/disabled":"true"}}}`), metav1.PatchOptions{})
+	_, err := w.Client.CoreV1().Services(namespace).Patch(ctx, name, "application/merge-patch+json",
+		[]byte(`{"metadata":{"annotations":{"`+prefix+`/disabled":"true"}}}`), metav1.PatchOptions{})
 	return err
 }
 

@@ -38,12 +38,14 @@ func TestPages(t *testing.T) {
 	part("a mux is drawn from its address to its backends", func(t *testing.T) {
 		b.goTo("#/mux/infra/edge")
 		b.Says("203.0.113.", "90 of 100", "3 of 4 backends ready", "6 of 6 backends ready", "no backends",
-			"Not attached", "NamespaceNotAllowed", "MuxPortConflict", "ask for auto", "22/TCP ssh", "edge-port-allocations, good")
+			"Not attached", "NamespaceNotAllowed", "MuxPortConflict", "ask for auto", "22/TCP ssh", "edge-port-allocations, "+
+				"good")
 		if lanes := browser.Evaluate[int](b.Tab, `document.querySelectorAll('.lane').length`); lanes != 10 {
 			t.Errorf("%d lanes", lanes)
 		}
 		for state, want := range map[string]int{"held": 9, "grace": 1} {
-			if got := browser.Evaluate[int](b.Tab, fmt.Sprintf(`document.querySelectorAll('.range rect[data-slot=%s]').length`, state)); got != want {
+			if got := browser.Evaluate[int](b.Tab,
+				fmt.Sprintf(`document.querySelectorAll('.range rect[data-slot=%s]').length`, state)); got != want {
 				t.Errorf("%d numbers are %s, want %d", got, state, want)
 			}
 		}
@@ -84,7 +86,8 @@ func TestPages(t *testing.T) {
 		b.goTo("#/timeline")
 		b.Says("MuxPortConflict", "carried out", "payments/clash", "20009/TCP is released by search/old-index")
 		b.click("Warnings")
-		b.Until("warnings alone", `[...document.querySelectorAll('.timeline > li')].every((li) => li.dataset.tone === 'warn')`)
+		b.Until("warnings alone",
+			`[...document.querySelectorAll('.timeline > li')].every((li) => li.dataset.tone === 'warn')`)
 	})
 	part("the keyboard is enough", func(t *testing.T) {
 		b.goTo("#/mux/infra/edge")
@@ -93,7 +96,8 @@ func TestPages(t *testing.T) {
 		b.Until("the search has the focus", `document.activeElement.type === 'search'`)
 		browser.Evaluate[bool](b.Tab, `document.querySelector('.range').focus() ?? true`)
 		b.press("ArrowRight")
-		b.Until("the next number is told", `document.querySelector('.range').getAttribute('aria-valuetext').includes('20001/TCP held by payments/ledger')`)
+		b.Until("the next number is told",
+			`document.querySelector('.range').getAttribute('aria-valuetext').includes('20001/TCP held by payments/ledger')`)
 		b.press("Enter")
 		b.Says("payments/ledger")
 		b.Until("its page", `location.hash === '#/service/payments/ledger'`)
@@ -101,7 +105,8 @@ func TestPages(t *testing.T) {
 	part("what changes shows, and nothing moves", func(t *testing.T) { w.changes(t, b) })
 	part("everybody can read it", func(t *testing.T) { readable(t, b) })
 	part("a lost stream says so, and comes back", func(t *testing.T) {
-		b.Allowed = []string{"ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "ERR_CONNECTION_RESET"}
+		b.Allowed = []string{"ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE",
+			"ERR_CONNECTION_RESET"}
 		b.goTo("#/mux/infra/edge")
 		b.Until("its lanes", `document.querySelectorAll('.lane').length > 9`)
 		r.stop()
@@ -139,28 +144,36 @@ func (w *world) changes(t *testing.T, b *tab) {
 	added := w.channel(t, "shop", "newcomer", "edge")
 	b.Until("the newcomer", `[...document.querySelectorAll('.lane a')].some((a) => a.textContent.includes('newcomer'))`)
 	t.Logf("a new channel showed after %s", time.Since(begun).Round(time.Millisecond))
-	if at := browser.Evaluate[string](b.Tab, `document.querySelector('.range').getAttribute('aria-valuetext')`); at != walked {
+	if at := browser.Evaluate[string](b.Tab,
+		`document.querySelector('.range').getAttribute('aria-valuetext')`); at != walked {
 		t.Errorf("the selected number changed from %q to %q when a port was added", walked, at)
 	}
 	begun = time.Now()
 	w.backs(t, added, 2, 3)
-	b.Until("its backends", `[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('newcomer') && l.textContent.includes('2 of 3'))`)
+	b.Until("its backends",
+		`[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('newcomer') && l.textContent.includes('2 of 3'))`)
 	t.Logf("its backends showed after %s", time.Since(begun).Round(time.Millisecond))
 	w.backs(t, added, 0, 3)
-	b.Until("that they are gone", `[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('newcomer') && l.textContent.includes('no backend ready'))`)
-	if at := browser.Evaluate[[]float64](b.Tab, `[window.place(), window.placed, window.scrollY]`); at[0] != at[1] || at[2] == 0 {
+	b.Until("that they are gone",
+		`[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('newcomer') && l.textContent.includes('no backend ready'))`)
+	if at := browser.Evaluate[[]float64](b.Tab, `[window.place(), window.placed, window.scrollY]`); at[0] != at[1] ||
+		at[2] == 0 {
 		t.Errorf("the viewed element moved from %v to %v, scrolled by %v", at[1], at[0], at[2])
 	}
-	if !browser.Evaluate[bool](b.Tab, `document.activeElement === window.kept && window.kept.isConnected && getSelection().toString().includes('cart')`) {
+	if !browser.Evaluate[bool](b.Tab,
+		`document.activeElement === window.kept && window.kept.isConnected && getSelection().toString().includes('cart')`) {
 		t.Error("focus or selection changed")
 	}
-	if err := w.Client.CoreV1().Services(added.Namespace).Delete(t.Context(), added.Name, metav1.DeleteOptions{}); err != nil {
+	if err := w.Client.CoreV1().Services(added.Namespace).Delete(t.Context(), added.Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	b.Until("that it is gone", `![...document.querySelectorAll('.lane a')].some((a) => a.textContent.includes('newcomer'))`)
+	b.Until("that it is gone",
+		`![...document.querySelectorAll('.lane a')].some((a) => a.textContent.includes('newcomer'))`)
 	// The focused element itself is replaced: its replacement must get the focus.
 	w.backs(t, serviceKey("shop", "cart"), 1, 2)
-	b.Until("the change", `[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('cart') && l.textContent.includes('1 of 2'))`)
+	b.Until("the change",
+		`[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('cart') && l.textContent.includes('1 of 2'))`)
 	if !browser.Evaluate[bool](b.Tab, `document.activeElement.textContent.includes('cart')`) {
 		t.Error("the focus is lost when its element is replaced")
 	}
@@ -210,7 +223,8 @@ func (w *world) testToken(t *testing.T) {
 		"the cloud's metadata server":   {`{"address":"169.254.169.254","port":80}`, http.StatusForbidden},
 	} {
 		b.Allowed = append(b.Allowed, "403")
-		script := fmt.Sprintf(`fetch('api/test-tcp', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: %s}).then((r) => r.status)`, browser.Quoted(tc.body))
+		script := fmt.Sprintf(
+			`fetch('api/test-tcp', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: %s}).then((r) => r.status)`, browser.Quoted(tc.body))
 		if got := awaited[int](b, script); got != tc.want {
 			t.Errorf("%s: %d", name, got)
 		}

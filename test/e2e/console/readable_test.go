@@ -15,7 +15,9 @@ import (
 func readable(t *testing.T, b *tab) {
 	for _, hash := range []string{"#/", "#/mux/infra/edge", "#/mux/infra/paused", "#/service/shop/web", "#/service/payments/clash", "#/service", "#/timeline"} {
 		b.goTo(hash)
-		b.Until("the page", `document.querySelector('main h1') && (!location.hash.startsWith('#/service/') || document.querySelector('.chain'))`)
+		b.Until(
+			"the page",
+			`document.querySelector('main h1') && (!location.hash.startsWith('#/service/') || document.querySelector('.chain'))`)
 		heard(t, b, hash)
 		for _, like := range []string{"light", "dark"} {
 			b.Do(browser.Scheme(like))
@@ -45,7 +47,8 @@ func heard(t *testing.T, b *tab, hash string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := []string{"link", "button", "searchbox", "textbox", "combobox", "slider", "list", "image", "navigation", "region", "table", "heading"}
+	named := []string{"link", "button", "searchbox", "textbox", "combobox", "slider", "list", "image", "navigation",
+		"region", "table", "heading"}
 	roles := map[string]int{}
 	for _, node := range tree.Nodes {
 		if node.Ignored || node.Role == nil {

@@ -29,7 +29,8 @@ func TestAccess(t *testing.T) {
 
 // testReviews sends tokens of ServiceAccounts to a console that has only the rights of the chart's template.
 func (w *world) testReviews(t *testing.T) {
-	roles := w.Helm(t, "template", "svc-mux", chart(t), "--namespace", muxNamespace, "--set", "debugWeb.auth.mode=kubernetes",
+	roles := w.Helm(t, "template", "svc-mux", chart(t), "--namespace", muxNamespace, "--set",
+		"debugWeb.auth.mode=kubernetes",
 		"--show-only", "templates/console-roles.yaml", "--show-only", "templates/reconciler-roles.yaml")
 	if _, err := w.TryKubectl(t.Context(), roles, "apply", "--namespace", muxNamespace, "-f", "-"); err != nil {
 		t.Fatal(err)
@@ -48,12 +49,13 @@ func (w *world) testReviews(t *testing.T) {
 		method, path, token string
 		want                int
 	}{
-		"no token":                         {"GET", "/api/config", "", http.StatusUnauthorized},
-		"an invalid token":                 {"GET", "/api/config", "guess", http.StatusUnauthorized},
-		"an account without rights":        {"GET", "/api/config", w.token(t, "stranger"), http.StatusForbidden},
-		"an account that may view":         {"GET", "/api/config", w.token(t, "reader"), http.StatusOK},
-		"an account that may view, acts":   {"POST", "/api/test-tcp", w.token(t, "reader"), http.StatusForbidden},
-		"an account that may act, acts":    {"POST", "/api/test-tcp", w.token(t, "actor"), http.StatusBadRequest}, // the request passes, but its body is invalid
+		"no token":                       {"GET", "/api/config", "", http.StatusUnauthorized},
+		"an invalid token":               {"GET", "/api/config", "guess", http.StatusUnauthorized},
+		"an account without rights":      {"GET", "/api/config", w.token(t, "stranger"), http.StatusForbidden},
+		"an account that may view":       {"GET", "/api/config", w.token(t, "reader"), http.StatusOK},
+		"an account that may view, acts": {"POST", "/api/test-tcp", w.token(t, "reader"), http.StatusForbidden},
+		// the request passes, but its body is invalid
+		"an account that may act, acts":    {"POST", "/api/test-tcp", w.token(t, "actor"), http.StatusBadRequest},
 		"the reconciler's own token views": {"GET", "/api/config", own, http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +91,8 @@ func request(ctx context.Context, method, url, token string) (int, error) {
 func (w *world) token(t *testing.T, account string) string {
 	t.Helper()
 	accounts := w.Client.CoreV1().ServiceAccounts(muxNamespace)
-	_, _ = accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
+	_, _ = accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}},
+		metav1.CreateOptions{})
 	request, err := accounts.CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -107,9 +110,11 @@ func (w *world) mayUseConsole(t *testing.T, account string, verbs []string) {
 	if _, err := w.Client.RbacV1().Roles(muxNamespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	binding := &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+	binding := &rbacv1.RoleBinding{ObjectMeta: meta,
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: muxNamespace, Name: account}}}
-	if _, err := w.Client.RbacV1().RoleBindings(muxNamespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _,
+		err := w.Client.RbacV1().RoleBindings(muxNamespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -36,7 +36,8 @@ func (w *world) testTLS(t *testing.T) {
 		}
 		defer answer.Body.Close()
 		body, err := io.ReadAll(answer.Body)
-		if err == nil && (!strings.Contains(string(body), `"readOnly":true`) || answer.Header.Get("Strict-Transport-Security") == "") {
+		if err == nil &&
+			(!strings.Contains(string(body), `"readOnly":true`) || answer.Header.Get("Strict-Transport-Security") == "") {
 			t.Errorf("the answer is %s with %v", body, answer.Header)
 		}
 		return err

@@ -32,7 +32,8 @@ func TestTrouble(t *testing.T) {
 	b.Says("Admission is off guard.", "ConfigurationMissing", "svc-lb-mux")
 	w.configure(t, "svc-lb-mux")
 	b.Says("NoCABundle")
-	if tone := browser.Evaluate[string](b.Tab, `document.querySelector('.guard .banner').className`); tone != "banner bad" {
+	if tone := browser.Evaluate[string](b.Tab,
+		`document.querySelector('.guard .banner').className`); tone != "banner bad" {
 		t.Errorf("the fault's tone is %q", tone)
 	}
 
@@ -43,7 +44,8 @@ func TestTrouble(t *testing.T) {
 	b.Until("that the edit is refused", lane+`.textContent.includes('edit refused')`)
 	shown := browser.Evaluate[string](b.Tab, lane+".innerText")
 	b.Says("MuxPortConflict", "edit refused 1")
-	if pin := browser.Evaluate[string](b.Tab, lane+`.querySelector('.pin').innerText`); pin != "20000\nTCP" && pin != "20000TCP" {
+	if pin := browser.Evaluate[string](b.Tab, lane+`.querySelector('.pin').innerText`); pin != "20000\nTCP" &&
+		pin != "20000TCP" {
 		t.Errorf("the lane has the number %q: %s", pin, shown)
 	}
 	b.goTo("#/service/shop/cart")
@@ -65,14 +67,17 @@ func TestTrouble(t *testing.T) {
 // configure creates a webhook configuration without a CA bundle.
 func (w *world) configure(t *testing.T, name string) {
 	t.Helper()
-	_, err := w.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Webhooks: []admissionv1.ValidatingWebhook{{
-			Name: "services." + prefix, FailurePolicy: ptr.To(admissionv1.Ignore), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
-			AdmissionReviewVersions: []string{"v1"},
-			ClientConfig:            admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: muxNamespace, Name: "hook"}},
-		}},
-	}, metav1.CreateOptions{})
+	_, err := w.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(),
+		&admissionv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Webhooks: []admissionv1.ValidatingWebhook{{
+				Name: "services." + prefix, FailurePolicy: ptr.To(admissionv1.Ignore),
+				SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
+				AdmissionReviewVersions: []string{"v1"},
+				ClientConfig: admissionv1.WebhookClientConfig{
+					Service: &admissionv1.ServiceReference{Namespace: muxNamespace, Name: "hook"}},
+			}},
+		}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +86,8 @@ func (w *world) configure(t *testing.T, name string) {
 func (w *world) annotate(t *testing.T, service types.NamespacedName, key, value string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, prefix+"/"+key, value)
-	_, err := w.Client.CoreV1().Services(service.Namespace).Patch(t.Context(), service.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := w.Client.CoreV1().Services(service.Namespace).Patch(t.Context(), service.Name, types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,8 @@ func (w *world) endOriginal(t *testing.T) {
 // rollingUpdate.
 func testRecreate(t *testing.T, w *world) {
 	ours := w.ours(t)
-	older := replace(t, ours, "    type: RollingUpdate\n    rollingUpdate: {maxUnavailable: 50%, maxSurge: 1}\n", "    type: Recreate\n")
+	older := replace(t, ours, "    type: RollingUpdate\n    rollingUpdate: {maxUnavailable: 50%, maxSurge: 1}\n",
+		"    type: Recreate\n")
 	for _, flags := range [][]string{{"--server-side=false"}, {"--server-side", "--force-conflicts"}} {
 		t.Run(flags[0], func(t *testing.T) {
 			w.apply(t, ours, flags...)

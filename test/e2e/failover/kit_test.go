@@ -36,7 +36,8 @@ func start(t *testing.T) *world {
 	t.Helper()
 	w := &world{cluster.Start(t, cluster.Nodes(2, product.Archives(t)...), cluster.WithProvider(), cluster.Helm())}
 	for _, name := range []string{namespace, shop} {
-		_, err := w.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		_, err := w.Client.CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 			metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -61,8 +62,10 @@ func (w *world) ours(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.Helm(t, "template", product.Release, chart, "--namespace="+namespace, "--no-hooks", "--set=certs.mode=selfManaged",
-		"--set=images.registry="+product.Registry, "--set=images.pullPolicy=Never", "--set=images.webhook.tag="+product.Version,
+	return w.Helm(t, "template", product.Release, chart, "--namespace="+namespace, "--no-hooks",
+		"--set=certs.mode=selfManaged",
+		"--set=images.registry="+product.Registry, "--set=images.pullPolicy=Never",
+		"--set=images.webhook.tag="+product.Version,
 		"--set=images.reconciler.tag="+product.Version)
 }
 
@@ -73,8 +76,10 @@ func (w *world) original(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := w.Helm(t, "template", product.Release, chart, "--namespace="+namespace, "--values="+filepath.Join(chart, "../values.yaml"))
-	return replace(t, replace(t, text, "      containers:\n", "      terminationGracePeriodSeconds: 3600\n      containers:\n"),
+	text := w.Helm(t, "template", product.Release, chart, "--namespace="+namespace,
+		"--values="+filepath.Join(chart, "../values.yaml"))
+	return replace(t, replace(t, text, "      containers:\n", "      terminationGracePeriodSeconds: 3600\n      "+
+		"containers:\n"),
 		"        ports:\n", "        lifecycle: {preStop: {exec: {command: [/pod, leave, \"3600\"]}}}\n        ports:\n")
 }
 
@@ -102,7 +107,8 @@ func (w *world) holder(ctx context.Context) (string, error) {
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
-	if err != nil || lease.Spec.RenewTime == nil || time.Since(lease.Spec.RenewTime.Time) > seconds(lease.Spec.LeaseDurationSeconds) {
+	if err != nil || lease.Spec.RenewTime == nil ||
+		time.Since(lease.Spec.RenewTime.Time) > seconds(lease.Spec.LeaseDurationSeconds) {
 		return "", err
 	}
 	return ptr.Deref(lease.Spec.HolderIdentity, ""), nil
@@ -133,7 +139,8 @@ func (w *world) pods(t *testing.T, namespace, selector string) []corev1.Pod {
 
 // channel returns a channel of the app.
 func channel(name string) string {
-	return fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: %s, annotations: {%s/external-ports: "http:auto"}},
+	return fmt.Sprintf(
+		`{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: %s, annotations: {%s/external-ports: "http:auto"}},
 		spec: {type: LoadBalancer, loadBalancerClass: %s/mux, allocateLoadBalancerNodePorts: false, selector: {app: web},
 		ports: [{name: http, port: 80, targetPort: 8080}]}}`, name, shop, prefix, prefix)
 }

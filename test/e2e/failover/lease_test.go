@@ -18,8 +18,9 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// TestLeaderStaysLeader watches the lease of two reconcilers that have the default times, on a machine that is busy with other
-// tests. LEASE_WATCH says for how long: one minute unless it is set, which is four leases. `make long` sets an hour.
+// TestLeaderStaysLeader watches the lease of two reconcilers that have the default times, on a machine that is busy
+// with other tests. LEASE_WATCH says for how long: one minute unless it is set, which is four leases. `make long` sets
+// an hour.
 func TestLeaderStaysLeader(t *testing.T) {
 	t.Parallel()
 	length := time.Minute
@@ -30,7 +31,8 @@ func TestLeaderStaysLeader(t *testing.T) {
 		}
 	}
 	w := &world{cluster.Start(t)}
-	_, err := w.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+	_, err := w.Client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +46,8 @@ func TestLeaderStaysLeader(t *testing.T) {
 	defer end()
 	renewals, longest := 0, time.Duration(0)
 	for last := time.Now(); ctx.Err() == nil; {
-		news, err := w.Client.CoordinationV1().Leases(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=svc-mux"})
+		news, err := w.Client.CoordinationV1().Leases(namespace).Watch(ctx,
+			metav1.ListOptions{FieldSelector: "metadata.name=svc-mux"})
 		if err != nil {
 			if ctx.Err() == nil {
 				t.Fatal(err)
@@ -64,7 +67,8 @@ func TestLeaderStaysLeader(t *testing.T) {
 		}
 		news.Stop()
 	}
-	t.Logf("in %s there were %d renewals, and the longest pause between two was %s", length, renewals, longest.Round(time.Millisecond))
+	t.Logf("in %s there were %d renewals, and the longest pause between two was %s", length, renewals,
+		longest.Round(time.Millisecond))
 	if renewals == 0 {
 		t.Error("the lease wasn't renewed")
 	}
@@ -82,7 +86,8 @@ func (w *world) reconcile(t *testing.T) {
 	var done sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done.Go(func() {
-		if err := (process.Process{Options: options, Config: config, Version: "test", Logs: &log, Now: time.Now}).Run(ctx); err != nil {
+		if err := (process.Process{Options: options, Config: config, Version: "test", Logs: &log,
+			Now: time.Now}).Run(ctx); err != nil {
 			t.Errorf("the reconciler failed: %v", err)
 		}
 	})

@@ -22,16 +22,16 @@ const (
 	// mostBehind is how long requests may go to a pod that was deleted on another node: since its deletion, or since the
 	// node's death if that is later.
 	mostBehind = 10 * time.Second
-	// replicas is how many pods the app has. A pod is deleted every churnPause until the standby leads. At least one pod must be left then, even if
-	// no new pod is ready.
+	// replicas is how many pods the app has. A pod is deleted every churnPause until the standby leads. At least one pod
+	// must be left then, even if no new pod is ready.
 	replicas   = 8
 	churnPause = 2 * time.Second
 	// afterwards is how long pods are deleted under the new leader.
 	afterwards = 10 * time.Second
 )
 
-// testDeadNode cuts the leader's node off the network, while pods of an app on the other node are deleted and replaced one
-// after another.
+// testDeadNode cuts the leader's node off the network, while pods of an app on the other node are deleted and replaced
+// one after another.
 func testDeadNode(t *testing.T, w *world) {
 	leader := w.awaitHolder(t, "")
 	dead, alive := w.nodes(t, leader)
@@ -46,13 +46,17 @@ func testDeadNode(t *testing.T, w *world) {
 	askers.Go(func() { asked.watchClock(ctx) })
 	askers.Go(func() { asked.keepAsking(ctx, w, address) })
 	endChurn := w.startChurn(ctx)
-	cluster.Eventually(t, "the first pods and three of their successors answer", func(context.Context) error { return asked.answered(replicas + 3) })
+	cluster.Eventually(t, "the first pods and three of their successors answer", func(context.Context) error {
+		return asked.answered(replicas + 3)
+	})
 	deletions := endChurn()
 	// All pods are ready again, so that there are enough to delete while no reconciler leads, however long new ones take.
 	w.Kubectl(t, "rollout", "status", "deployment/web", "--namespace="+shop, "--timeout=120s")
 
 	endChurn = w.startChurn(ctx)
-	if _, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + dead + " down"}}); err != nil {
+	if _,
+		err := w.Run(t.Context(),
+		cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + dead + " down"}}); err != nil {
 		t.Fatal(err)
 	}
 	died := time.Now()
@@ -60,29 +64,35 @@ func testDeadNode(t *testing.T, w *world) {
 	led := time.Since(died)
 	time.Sleep(afterwards)
 	deletions = append(deletions, endChurn()...)
-	cluster.Eventually(t, "only pods that stay are asked", func(context.Context) error { return asked.onlyOthers(deletions) })
+	cluster.Eventually(t, "only pods that stay are asked", func(context.Context) error {
+		return asked.onlyOthers(deletions)
+	})
 	lease, err := w.Client.CoordinationV1().Leases(namespace).Get(t.Context(), "svc-mux", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := asked.since(died, deletions)
-	t.Logf("the node died; after %s the standby had the lease (transition %d); %d pods were deleted before and %d meanwhile; "+
-		"%d requests went to these pods, the last to %s after %s; %d requests failed; the machine stood still for %s",
+	t.Logf("the node died; after %s the standby had the lease (transition %d); %d pods were deleted before and %d "+
+		"meanwhile; %d requests went to these pods, the last to %s after %s; %d requests failed; the machine stood still "+
+		"for %s",
 		led.Round(time.Millisecond), *lease.Spec.LeaseTransitions, seen.before, seen.meanwhile, seen.answers, seen.latest,
 		seen.last.Round(time.Millisecond), seen.failed, seen.stood.Round(time.Millisecond))
 	if led > mostLeaderless+seen.stood {
 		t.Errorf("the standby led after %s, on a machine that stood still for %s", led, seen.stood)
 	}
 	if seen.last > mostBehind+seen.stood {
-		t.Errorf("requests went to the deleted pod %s for %s, on a machine that stood still for %s", seen.latest, seen.last, seen.stood)
+		t.Errorf("requests went to the deleted pod %s for %s, on a machine that stood still for %s", seen.latest, seen.last,
+			seen.stood)
 	}
 	if leaderless := deletedIn(deletions, died, died.Add(led)); leaderless == 0 || seen.answers == 0 {
-		t.Errorf("%d pods were deleted while no reconciler led, and %d requests went to deleted pods: this shows nothing", leaderless,
+		t.Errorf("%d pods were deleted while no reconciler led, and %d requests went to deleted pods: this shows nothing",
+			leaderless,
 			seen.answers)
 	}
 }
 
-// nodes returns the leader's node, and the other reconciler's. A pod of the original, or one that ends, may still be there.
+// nodes returns the leader's node, and the other reconciler's. A pod of the original, or one that ends, may still be
+// there.
 func (w *world) nodes(t *testing.T, leader string) (dead, alive string) {
 	t.Helper()
 	for _, pod := range w.pods(t, namespace, ours) {
@@ -140,7 +150,8 @@ func (w *world) startChurn(ctx context.Context) (end func() []deletion) {
 	}
 }
 
-// churn deletes the oldest ready pod of the app at each tick, as long as another one is ready. The Deployment replaces it.
+// churn deletes the oldest ready pod of the app at each tick, as long as another one is ready. The Deployment replaces
+// it.
 func (w *world) churn(ctx context.Context) (deletions []deletion) {
 	for ctx.Err() == nil {
 		if oldest, err := w.oldest(ctx); err == nil && oldest != "" {
@@ -171,7 +182,9 @@ func (w *world) oldest(ctx context.Context) (string, error) {
 	if len(ready) < 2 {
 		return "", nil
 	}
-	return slices.MinFunc(ready, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) }).Name, nil
+	return slices.MinFunc(ready, func(a, b corev1.Pod) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	}).Name, nil
 }
 
 func deletedIn(deletions []deletion, from, to time.Time) (count int) {
@@ -269,11 +282,12 @@ func (a *asked) onlyOthers(deletions []deletion) error {
 
 // summary describes the time after the node's death.
 type summary struct {
-	before, meanwhile int           // pods deleted before the node's death, and later
-	last              time.Duration // longest time for which a deleted pod was asked: since its deletion, or the node's death if later
-	latest            string        // the pod with the longest time
-	answers, failed   int           // answers of pods after their deletion; failures of all requests
-	stood             time.Duration // time for which this machine stood still
+	before, meanwhile int // pods deleted before the node's death, and later
+	// longest time for which a deleted pod was asked: since its deletion, or the node's death if later
+	last            time.Duration
+	latest          string        // the pod with the longest time
+	answers, failed int           // answers of pods after their deletion; failures of all requests
+	stood           time.Duration // time for which this machine stood still
 }
 
 func (a *asked) since(died time.Time, deletions []deletion) (s summary) {

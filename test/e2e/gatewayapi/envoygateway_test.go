@@ -66,20 +66,24 @@ metadata: {name: envoy}
 spec: {controllerName: gateway.envoyproxy.io/gatewayclass-controller}
 `
 
-// TestEnvoyGateway lets another project's implementation judge the allocator's ListenerSets: the control plane of Envoy Gateway. No Envoy runs,
-// since its image can't be pulled here, so no packets are sent, and the Gateway isn't Programmed.
+// TestEnvoyGateway lets another project's implementation judge the allocator's ListenerSets: the control plane of Envoy
+// Gateway. No Envoy runs, since its image can't be pulled here, so no packets are sent, and the Gateway isn't
+// Programmed.
 func TestEnvoyGateway(t *testing.T) {
 	long.Only(t, `"numbers for routes, on a Gateway of ours" in TestServed, with packets`)
 	built, err := cluster.Binaries(t.Context(), binaries.EnvoyGateway())
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, archive := filepath.Join(built["envoygateway"], "envoy-gateway"), filepath.Join(t.TempDir(), "envoy-gateway.tar")
-	if err := cluster.WriteArchive(archive, cluster.Image{Name: "svc-lb-mux.test/envoy-gateway:1", Program: program, As: "/envoy-gateway",
-		Entrypoint: []string{"/envoy-gateway"}}); err != nil {
+	program, archive := filepath.Join(built["envoygateway"], "envoy-gateway"), filepath.Join(t.TempDir(),
+		"envoy-gateway.tar")
+	if err := cluster.WriteArchive(archive,
+		cluster.Image{Name: "svc-lb-mux.test/envoy-gateway:1", Program: program, As: "/envoy-gateway",
+			Entrypoint: []string{"/envoy-gateway"}}); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Cluster: cluster.Start(t, cluster.Nodes(1, archive), cluster.WithProvider(), cluster.Helm()), log: &product.Log{}}
+	w := &world{Cluster: cluster.Start(t, cluster.Nodes(1, archive), cluster.WithProvider(), cluster.Helm()),
+		log: &product.Log{}}
 	w.connect(t)
 	w.Kubectl(t, "create", "namespace", "svc-mux")
 	w.Kubectl(t, "create", "namespace", "envoy-gateway-system")
@@ -93,7 +97,8 @@ func TestEnvoyGateway(t *testing.T) {
 	w.Apply(t, envoyGateway)
 	t.Cleanup(func() {
 		if t.Failed() {
-			out, err := w.TryKubectl(context.WithoutCancel(t.Context()), "", "logs", "--namespace=envoy-gateway-system", "deployment/envoy-gateway", "--tail=40")
+			out, err := w.TryKubectl(context.WithoutCancel(t.Context()), "", "logs", "--namespace=envoy-gateway-system",
+				"deployment/envoy-gateway", "--tail=40")
 			t.Logf("Envoy Gateway: %s %v", out.Stdout, err)
 		}
 	})
@@ -101,7 +106,8 @@ func TestEnvoyGateway(t *testing.T) {
 	g := (&served{world: w}).stage(t, "envoy")
 	g.make(numbered("envoy"))
 	g.make(routeOf(numberedRoute("a", "auto"), web, one))
-	g.want("gateway: Accepted=True/Accepted Programmed=False/NoResources sets=1", "set a/one: "+fine, "set a/one/tcp: "+fine+" "+resolved+" routes=1 kinds=TCPRoute",
+	g.want("gateway: Accepted=True/Accepted Programmed=False/NoResources sets=1", "set a/one: "+fine,
+		"set a/one/tcp: "+fine+" "+resolved+" routes=1 kinds=TCPRoute",
 		"route a/r at one: Accepted=True/Accepted "+resolved+" svc-mux.nowake.ai/Programmed=True/Programmed")
 	g.envoyHas("20000/TCP,20001/TCP")
 	g.make(routeOf(numberedRoute("b", "5432"), web, two))
@@ -117,7 +123,8 @@ func (g *stage) envoyHas(ports string) {
 	g.Helper()
 	cluster.Eventually(g.T, "the Service of the Envoys has "+ports, func(ctx context.Context) error {
 		var list corev1.ServiceList
-		err := g.api.List(ctx, &list, client.InNamespace("envoy-gateway-system"), client.MatchingLabels{"gateway.envoyproxy.io/owning-gateway-name": "edge"})
+		err := g.api.List(ctx, &list, client.InNamespace("envoy-gateway-system"),
+			client.MatchingLabels{"gateway.envoyproxy.io/owning-gateway-name": "edge"})
 		if err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/product"
 )
 
-// TestListenerSetKindGoes deletes the CRD of ListenerSets while routes have numbers, and with it all ListenerSets. The routes keep their numbers, and
-// get their ListenerSets back with the CRD.
+// TestListenerSetKindGoes deletes the CRD of ListenerSets while routes have numbers, and with it all ListenerSets. The
+// routes keep their numbers, and get their ListenerSets back with the CRD.
 func TestListenerSetKindGoes(t *testing.T) {
 	w, _, stop := begin(t)
 	t.Cleanup(stop)
@@ -48,7 +48,8 @@ func TestListenerSetKindGoes(t *testing.T) {
 	if err := w.api.Get(t.Context(), named("edge", "gateway-edge-route-allocations"), &ledger); err != nil {
 		t.Fatal(err)
 	}
-	if text := ledger.Data["allocations.json"]; strings.Contains(text, "releasing") || !strings.Contains(text, "20005") || !strings.Contains(text, "20003") {
+	if text := ledger.Data["allocations.json"]; strings.Contains(text, "releasing") || !strings.Contains(text, "20005") ||
+		!strings.Contains(text, "20003") {
 		t.Errorf("the ledger is %s", text)
 	}
 

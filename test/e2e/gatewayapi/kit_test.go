@@ -1,6 +1,6 @@
-// Package gatewayapi tests both features of the Gateway API with a real API server and the Gateway API's own CRDs. TestNumbers is about numbers for
-// routes, on a Gateway that nobody serves. TestServed is about Gateways that we serve, with packets. In TestEnvoyGateway, another implementation judges
-// the ListenerSets of the allocator.
+// Package gatewayapi tests both features of the Gateway API with a real API server and the Gateway API's own CRDs.
+// TestNumbers is about numbers for routes, on a Gateway that nobody serves. TestServed is about Gateways that we serve,
+// with packets. In TestEnvoyGateway, another implementation judges the ListenerSets of the allocator.
 package gatewayapi
 
 import (
@@ -32,7 +32,8 @@ func TestMain(m *testing.M) { cluster.Main(m) }
 const (
 	prefix  = "svc-mux.nowake.ai"
 	numbers = prefix + "/ports"
-	// burst is how often a namespace may change its numbers on one Gateway before it must wait. Only the part churn changes numbers as often.
+	// burst is how often a namespace may change its numbers on one Gateway before it must wait. Only the part churn
+	// changes numbers as often.
 	burst = 8
 )
 
@@ -60,7 +61,8 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// begin starts a cluster and a reconciler with the allocator, and then installs the Gateway API. It returns the rights of the allocator.
+// begin starts a cluster and a reconciler with the allocator, and then installs the Gateway API. It returns the rights
+// of the allocator.
 func begin(t *testing.T) (w *world, granted []product.Right, stop func()) {
 	t.Helper()
 	w = &world{Cluster: cluster.Start(t, cluster.Audit(), cluster.Helm()), log: &product.Log{}}
@@ -93,15 +95,17 @@ func (w *world) connect(t *testing.T) {
 // user is the chart's ServiceAccount.
 const user = "system:serviceaccount:svc-mux:svc-mux"
 
-// grant applies the chart's roles and policies, and returns the rights that a feature needs. Other tests check the rights that the chart grants
-// without it.
+// grant applies the chart's roles and policies, and returns the rights that a feature needs. Other tests check the
+// rights that the chart grants without it.
 func (w *world) grant(t *testing.T, feature string) []product.Right {
 	t.Helper()
 	manifests := w.roles(t, feature)
 	w.Apply(t, manifests)
 	w.Kubectl(t, "create", "serviceaccount", "svc-mux", "--namespace=svc-mux")
 	w.without = product.Rights(t, w.roles(t))
-	return slices.DeleteFunc(product.Rights(t, manifests), func(r product.Right) bool { return slices.Contains(w.without, r) })
+	return slices.DeleteFunc(product.Rights(t, manifests), func(r product.Right) bool {
+		return slices.Contains(w.without, r)
+	})
 }
 
 // roles are the chart's roles and policies with some features of the Gateway API.
@@ -126,7 +130,8 @@ func (w *world) reconcile(t *testing.T, features ...string) (stop func()) {
 	options.Namespace, options.ProbeAddress, options.ConsoleAddress = "svc-mux", "127.0.0.1:0", "127.0.0.1:0"
 	options.PortChangesBurst, options.PortChangesPace = burst, 4*time.Second
 	options.LogLevel, options.LeaseName, options.MuxNamespaces = "info", "svc-mux", w.serves
-	options.GatewayAPIAllocator, options.GatewayAPIImplementation = slices.Contains(features, "allocator"), slices.Contains(features, "implementation")
+	options.GatewayAPIAllocator, options.GatewayAPIImplementation = slices.Contains(features,
+		"allocator"), slices.Contains(features, "implementation")
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 500*time.Millisecond
 	config := rest.AnonymousClientConfig(w.Config)
 	config.BearerToken = w.token(t)

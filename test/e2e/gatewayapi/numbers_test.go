@@ -57,7 +57,8 @@ func given(t *testing.T, w *world, space string) {
 	if err := w.api.Get(t.Context(), named(space, "a"), &set); err != nil {
 		t.Fatal(err)
 	}
-	if got := set.Spec.Listeners[0]; got.Protocol != "TCP" || string(got.AllowedRoutes.Kinds[0].Kind) != "TCPRoute" || set.Spec.ParentRef.Name != "edge" {
+	if got := set.Spec.Listeners[0]; got.Protocol != "TCP" || string(got.AllowedRoutes.Kinds[0].Kind) != "TCPRoute" ||
+		set.Spec.ParentRef.Name != "edge" {
 		t.Errorf("the ListenerSet is %+v", set.Spec)
 	}
 	var route gatewayv1.TCPRoute
@@ -87,10 +88,12 @@ spec:
 	var set gatewayv1.ListenerSet
 	var route gatewayv1.UDPRoute
 	cluster.Eventually(t, "the UDPRoute has the same number over UDP", func(ctx context.Context) error {
-		if err := errors.Join(w.api.Get(ctx, named(space, "a-udp"), &set), w.api.Get(ctx, named(space, "a"), &route)); err != nil {
+		if err := errors.Join(w.api.Get(ctx, named(space, "a-udp"), &set),
+			w.api.Get(ctx, named(space, "a"), &route)); err != nil {
 			return err
 		}
-		if on := set.Spec.Listeners[0]; on.Port != 20000 || on.Protocol != "UDP" || route.Annotations[numbers] != "20000" || len(route.Status.Parents) != 1 {
+		if on := set.Spec.Listeners[0]; on.Port != 20000 || on.Protocol != "UDP" || route.Annotations[numbers] != "20000" ||
+			len(route.Status.Parents) != 1 {
 			return fmt.Errorf("the ListenerSet has %+v, and the route %v, %+v", on, route.Annotations, route.Status)
 		}
 		return nil
@@ -124,7 +127,8 @@ func drift(t *testing.T, w *world, space string) {
 	w.gateway(t, space, "")
 	w.route(t, space, space, "a", "auto")
 	w.has(t, space, "a", 20000)
-	w.Kubectl(t, "patch", "listenerset", "a", "--namespace="+space, "--type=json", `--patch=[{"op": "replace", "path": "/spec/listeners/0/port", "value": 22}]`)
+	w.Kubectl(t, "patch", "listenerset", "a", "--namespace="+space, "--type=json",
+		`--patch=[{"op": "replace", "path": "/spec/listeners/0/port", "value": 22}]`)
 	w.has(t, space, "a", 20000)
 	w.Kubectl(t, "delete", "listenerset", "a", "--namespace="+space)
 	w.has(t, space, "a", 20000)
@@ -284,7 +288,8 @@ func shared(t *testing.T, w *world, space string) {
 	w.has(t, space, "a", 20000)
 	w.route(t, space, space, "b", "auto")
 	w.has(t, space, "b", 20002)
-	w.Kubectl(t, "patch", "tcproute", "b", "--namespace="+space, "--type=merge", `--patch={"spec": {"parentRefs": [{"kind": "ListenerSet", "name": "a"}]}}`)
+	w.Kubectl(t, "patch", "tcproute", "b", "--namespace="+space, "--type=merge",
+		`--patch={"spec": {"parentRefs": [{"kind": "ListenerSet", "name": "a"}]}}`)
 	w.isTold(t, space, "b", "ListenerSetTaken", "ListenerSet "+space+"/a")
 	w.has(t, space, "a", 20000)
 }
@@ -299,8 +304,9 @@ func needs(t *testing.T, w *world, space string) {
 	w.has(t, space, "c", 20000)
 	w.Kubectl(t, "annotate", "tcproute", "a", "--namespace="+space, "--overwrite", prefix+"/gateway=edge")
 	w.isTold(t, space, "a", `"edge" names no Gateway`)
-	w.Kubectl(t, "patch", "tcproute", "b", "--namespace="+space, "--type=merge", `--patch={"spec": {"parentRefs": [{"name": "edge"}]}, "metadata": {"annotations": {"`+
-		prefix+`/gateway": "`+space+`/edge"}}}`)
+	w.Kubectl(t, "patch", "tcproute", "b", "--namespace="+space, "--type=merge",
+		`--patch={"spec": {"parentRefs": [{"name": "edge"}]}, "metadata": {"annotations": {"`+
+			prefix+`/gateway": "`+space+`/edge"}}}`)
 	w.isTold(t, space, "b", "NoListenerSet", "add {kind: ListenerSet")
 	w.Kubectl(t, "annotate", "gateway", "edge", "--namespace="+space, prefix+"/port-range-")
 	w.isTold(t, space, "c", "its owner must set the annotation "+prefix+"/port-range")
@@ -382,7 +388,8 @@ func forged(t *testing.T, w *world, space string) {
 	tenant := space + "-tenant"
 	w.route(t, space, tenant, "b", "auto")
 	w.has(t, tenant, "b", 20002)
-	w.Kubectl(t, "patch", "listenerset", "b", "--namespace="+tenant, "--type=json", `--patch=[{"op": "replace", "path": "/spec/listeners/0/port", "value": 20000}]`)
+	w.Kubectl(t, "patch", "listenerset", "b", "--namespace="+tenant, "--type=json",
+		`--patch=[{"op": "replace", "path": "/spec/listeners/0/port", "value": 20000}]`)
 	w.has(t, tenant, "b", 20002)
 	w.has(t, space, "a", 20000)
 }
@@ -401,7 +408,8 @@ func recreated(t *testing.T, w *world, space string) {
 	var route gatewayv1.TCPRoute
 	var set gatewayv1.ListenerSet
 	cluster.Eventually(t, "the ListenerSet is the new route's", func(ctx context.Context) error {
-		if err := errors.Join(w.api.Get(ctx, named(space, "b"), &route), w.api.Get(ctx, named(space, "b"), &set)); err != nil {
+		if err := errors.Join(w.api.Get(ctx, named(space, "b"), &route),
+			w.api.Get(ctx, named(space, "b"), &set)); err != nil {
 			return err
 		}
 		if set.OwnerReferences[0].UID != route.UID {

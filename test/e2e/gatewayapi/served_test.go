@@ -208,9 +208,12 @@ spec: {parentRefs: [{name: edge, sectionName: web}], rules: [{backendRefs: [{nam
 `)
 	address := s.address(t, "infra", "edge")
 	s.reaches(t, address, 80, "10.244.200.1:8080")
-	says(t, "the listener", []string{"Accepted=True/Accepted", "Programmed=True/Programmed", "Conflicted=False/NoConflicts", "ResolvedRefs=True/ResolvedRefs"},
+	says(t, "the listener",
+		[]string{"Accepted=True/Accepted", "Programmed=True/Programmed", "Conflicted=False/NoConflicts",
+			"ResolvedRefs=True/ResolvedRefs"},
 		s.listener("infra", "edge", "web"))
-	says(t, "the listener of HTTP", []string{"Accepted=False/UnsupportedProtocol", "Programmed=False/Invalid"}, s.listener("infra", "edge", "http"))
+	says(t, "the listener of HTTP", []string{"Accepted=False/UnsupportedProtocol", "Programmed=False/Invalid"},
+		s.listener("infra", "edge", "http"))
 	says(t, "the route", []string{"Accepted=True/Accepted", "ResolvedRefs=True/ResolvedRefs"}, s.route("infra", "web"))
 
 	t.Run("a tenant's ListenerSet", func(t *testing.T) { testTenant(t, s, address) })
@@ -251,7 +254,8 @@ kind: ListenerSet
 metadata: {name: younger, namespace: shop}
 spec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: tcp, port: 9092, protocol: TCP}, {name: free, port: 9093, protocol: TCP}]}
 `)
-	says(t, "a younger ListenerSet", []string{"Accepted=True/ListenersNotValid", "Programmed=True/Programmed"}, s.set("shop", "younger"))
+	says(t, "a younger ListenerSet", []string{"Accepted=True/ListenersNotValid", "Programmed=True/Programmed"},
+		s.set("shop", "younger"))
 	s.Kubectl(t, "label", "namespace", "shop", "edge=no", "--overwrite")
 	says(t, "a ListenerSet that isn't admitted any more", []string{"Accepted=False/NotAllowed"}, s.set("shop", "broker"))
 	cluster.Eventually(t, "nothing answers at its port", func(ctx context.Context) error {
@@ -280,7 +284,8 @@ kind: TCPRoute
 metadata: {name: admin, namespace: shop}
 spec: {parentRefs: [{name: edge, namespace: infra, sectionName: admin}], rules: [{backendRefs: [{name: web, namespace: infra, port: 81}]}]}
 `)
-	says(t, "the route", []string{"Accepted=True/Accepted", "ResolvedRefs=False/RefNotPermitted"}, s.route("shop", "admin"))
+	says(t, "the route", []string{"Accepted=True/Accepted", "ResolvedRefs=False/RefNotPermitted"},
+		s.route("shop", "admin"))
 	s.Apply(t, `
 apiVersion: gateway.networking.k8s.io/v1
 kind: ReferenceGrant
@@ -326,7 +331,8 @@ spec: {parentRefs: [{kind: ListenerSet, name: dns}], rules: [{backendRefs: [{nam
 				ports[p.Name] = p.Port
 			}
 		}
-		list, err := s.Client.DiscoveryV1().EndpointSlices("infra").List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=gateway-edge"})
+		list, err := s.Client.DiscoveryV1().EndpointSlices("infra").List(ctx,
+			metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=gateway-edge"})
 		if err != nil {
 			return err
 		}
@@ -344,14 +350,21 @@ spec: {parentRefs: [{kind: ListenerSet, name: dns}], rules: [{backendRefs: [{nam
 
 func testBadRoutes(t *testing.T, s *served, address string) {
 	routes := map[string]struct{ parent, backends, want string }{
-		"missing-listener": {"{name: edge, namespace: infra, sectionName: nothing}", "{name: other, port: 80}", "Accepted=False/NoMatchingParent"},
-		"not-allowed":      {"{name: edge, namespace: infra, sectionName: web}", "{name: other, port: 80}", "Accepted=False/NotAllowedByListeners"},
-		"other-protocol":   {"{name: edge, namespace: infra, sectionName: http}", "{name: other, port: 80}", "Accepted=False/NotAllowedByListeners"},
-		"weights":          {"{kind: ListenerSet, name: broker}", "{name: other, port: 80, weight: 3}, {name: broker, port: 80}", "Accepted=False/UnequalWeights"},
-		"missing-backend":  {"{kind: ListenerSet, name: broker}", "{name: nothing, port: 80}", "ResolvedRefs=False/BackendNotFound"},
-		"missing-port":     {"{kind: ListenerSet, name: broker}", "{name: other, port: 8888}", "ResolvedRefs=False/BackendNotFound"},
-		"kind":             {"{kind: ListenerSet, name: broker}", "{name: other, kind: Lake, group: example.com, port: 80}", "ResolvedRefs=False/InvalidKind"},
-		"younger":          {"{kind: ListenerSet, name: broker}", "{name: other, port: 80}", "Accepted=True/Accepted"},
+		"missing-listener": {"{name: edge, namespace: infra, sectionName: nothing}", "{name: other, port: 80}",
+			"Accepted=False/NoMatchingParent"},
+		"not-allowed": {"{name: edge, namespace: infra, sectionName: web}", "{name: other, port: 80}",
+			"Accepted=False/NotAllowedByListeners"},
+		"other-protocol": {"{name: edge, namespace: infra, sectionName: http}", "{name: other, port: 80}",
+			"Accepted=False/NotAllowedByListeners"},
+		"weights": {"{kind: ListenerSet, name: broker}", "{name: other, port: 80, weight: 3}, {name: broker, " +
+			"port: 80}", "Accepted=False/UnequalWeights"},
+		"missing-backend": {"{kind: ListenerSet, name: broker}", "{name: nothing, port: 80}",
+			"ResolvedRefs=False/BackendNotFound"},
+		"missing-port": {"{kind: ListenerSet, name: broker}", "{name: other, port: 8888}",
+			"ResolvedRefs=False/BackendNotFound"},
+		"kind": {"{kind: ListenerSet, name: broker}", "{name: other, kind: Lake, group: example.com, port: 80}",
+			"ResolvedRefs=False/InvalidKind"},
+		"younger": {"{kind: ListenerSet, name: broker}", "{name: other, port: 80}", "Accepted=True/Accepted"},
 	}
 	for name, r := range routes {
 		s.Apply(t, fmt.Sprintf(`
@@ -379,9 +392,10 @@ func testCommandLine(t *testing.T, s *served, address string) {
 		t.Errorf("svcmux snapshot: %v\n%s%s", err, out.Stdout, out.Stderr)
 	}
 	for args, want := range map[string]string{
-		"ports":                                 "9092/TCP shop/listenerset/broker/tcp tcp explicit",
-		"ports infra/gateway-edge -o wide":      "80/TCP infra/gateway/edge/web tcp explicit",
-		"status infra/gateway-edge":             "refuses infra/gateway/edge/http, shop/listenerset/younger/tcp: svcmux explain infra/gateway/edge/http tells why",
+		"ports":                            "9092/TCP shop/listenerset/broker/tcp tcp explicit",
+		"ports infra/gateway-edge -o wide": "80/TCP infra/gateway/edge/web tcp explicit",
+		"status infra/gateway-edge": "refuses infra/gateway/edge/http, shop/listenerset/younger/tcp: svcmux " +
+			"explain infra/gateway/edge/http tells why",
 		"explain shop/listenerset/broker/tcp":   "ok route TCPRoute shop/broker",
 		"explain infra/gateway-edge:80":         "ok address " + address,
 		"explain tcproute/broker -n shop":       "ok parent ListenerSet shop/broker, by svc-mux.nowake.ai/gateway: accepted",
@@ -402,11 +416,16 @@ func testCommandLine(t *testing.T, s *served, address string) {
 func testRestart(t *testing.T, s *served, address string) {
 	before, told := s.mux(t, "infra", "gateway-edge"), s.events(t)
 	for _, want := range []string{
-		"Gateway infra/edge: Warning UnsupportedProtocol listener http (8000/HTTP): protocol HTTP isn't supported: use TCP or UDP",
-		"ListenerSet shop/younger: Warning ListenerConflict listener tcp (9092/TCP): port 9092/TCP belongs to listener tcp of ListenerSet shop/broker, which comes first: choose another number",
-		"ListenerSet shop/broker: Warning NotAllowed allowedListeners of Gateway infra/edge doesn't admit ListenerSets of namespace shop: ask its owner",
-		"TCPRoute shop/admin: Warning RefNotPermitted Gateway infra/edge: backend infra/web: no ReferenceGrant in namespace infra lets a TCPRoute of namespace shop refer to it",
-		"TCPRoute shop/younger: Warning NotCarried ListenerSet shop/broker: listener tcp carries TCPRoute shop/broker, which is older",
+		"Gateway infra/edge: Warning UnsupportedProtocol listener http (8000/HTTP): protocol HTTP isn't supported: use TCP " +
+			"or UDP",
+		"ListenerSet shop/younger: Warning ListenerConflict listener tcp (9092/TCP): port 9092/TCP belongs to listener tcp " +
+			"of ListenerSet shop/broker, which comes first: choose another number",
+		"ListenerSet shop/broker: Warning NotAllowed allowedListeners of Gateway infra/edge doesn't admit ListenerSets of " +
+			"namespace shop: ask its owner",
+		"TCPRoute shop/admin: Warning RefNotPermitted Gateway infra/edge: backend infra/web: no ReferenceGrant in " +
+			"namespace infra lets a TCPRoute of namespace shop refer to it",
+		"TCPRoute shop/younger: Warning NotCarried ListenerSet shop/broker: listener tcp carries TCPRoute shop/broker, " +
+			"which is older",
 	} {
 		if told[want] == 0 {
 			t.Errorf("no Event says %s, but: %v", want, slices.Sorted(maps.Keys(told)))
@@ -435,7 +454,8 @@ func (s *served) events(t *testing.T) map[string]int {
 	told := map[string]int{}
 	for i := range list.Items {
 		if e := &list.Items[i]; strings.HasPrefix(e.InvolvedObject.APIVersion, "gateway.networking.k8s.io/") {
-			told[fmt.Sprintf("%s %s/%s: %s %s %s", e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Type, e.Reason, e.Message)] += int(e.Count)
+			told[fmt.Sprintf("%s %s/%s: %s %s %s", e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name,
+				e.Type, e.Reason, e.Message)] += int(e.Count)
 		}
 	}
 	return told
@@ -450,19 +470,24 @@ func (s *served) mux(t *testing.T, namespace, name string) *corev1.Service {
 	return svc
 }
 
-// testClassUnread checks that a Gateway keeps what it has, also over a restart, while its class is gone or has a bad template.
+// testClassUnread checks that a Gateway keeps what it has, also over a restart, while its class is gone or has a bad
+// template.
 func testClassUnread(t *testing.T, s *served, address string) {
 	const bad = `
 {apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: mux}, spec: {controllerName: svc-mux.nowake.ai/gateway,
   parametersRef: {group: "", kind: ConfigMap, namespace: infra, name: nothing}}}
 `
 	slices := func() string {
-		return s.Kubectl(t, "get", "endpointslices", "--namespace=infra", "--selector=kubernetes.io/service-name=gateway-edge", "--output=name")
+		return s.Kubectl(t, "get", "endpointslices", "--namespace=infra",
+			"--selector=kubernetes.io/service-name=gateway-edge", "--output=name")
 	}
 	before := slices()
 	for name, step := range map[string]func(){
-		"it is gone":              func() { s.Kubectl(t, "delete", "gatewayclass", "mux") },
-		"its template is missing": func() { s.Kubectl(t, "delete", "gatewayclass", "mux", "--ignore-not-found"); s.Apply(t, bad) },
+		"it is gone": func() { s.Kubectl(t, "delete", "gatewayclass", "mux") },
+		"its template is missing": func() {
+			s.Kubectl(t, "delete", "gatewayclass", "mux", "--ignore-not-found")
+			s.Apply(t, bad)
+		},
 	} {
 		step()
 		time.Sleep(3 * time.Second) // the process notices
@@ -489,13 +514,14 @@ func testClassUnread(t *testing.T, s *served, address string) {
 	s.reaches(t, address, 9092, "10.244.200.7:9090")
 }
 
-// testSetGoes checks that nothing stays of a ListenerSet that is gone: no slice on the mux, also if it went while no process ran, and no word in
-// its route's status.
+// testSetGoes checks that nothing stays of a ListenerSet that is gone: no slice on the mux, also if it went while no
+// process ran, and no word in its route's status.
 func testSetGoes(t *testing.T, s *served) {
 	gone := func(listener string) {
 		t.Helper()
 		cluster.Eventually(t, "the slices of "+listener+" go", func(ctx context.Context) error {
-			list, err := s.Client.DiscoveryV1().EndpointSlices("infra").List(ctx, metav1.ListOptions{LabelSelector: "svc-mux.nowake.ai/channel-name=" + listener})
+			list, err := s.Client.DiscoveryV1().EndpointSlices("infra").List(ctx,
+				metav1.ListOptions{LabelSelector: "svc-mux.nowake.ai/channel-name=" + listener})
 			if err == nil && len(list.Items) > 0 {
 				err = errors.New("they are there")
 			}
@@ -529,7 +555,8 @@ spec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: tcp, port: 
 func testRecreated(t *testing.T, s *served) {
 	manifest := s.Kubectl(t, "get", "gateway", "edge", "--namespace=infra", "--output=jsonpath={.spec}")
 	s.Kubectl(t, "delete", "gateway", "edge", "--namespace=infra")
-	s.Apply(t, `{"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "edge", "namespace": "infra"}, "spec": `+manifest+`}`)
+	s.Apply(
+		t, `{"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "edge", "namespace": "infra"}, "spec": `+manifest+`}`)
 	cluster.Eventually(t, "the mux is the new Gateway's", func(ctx context.Context) error {
 		var g gatewayv1.Gateway
 		if err := s.api.Get(ctx, types.NamespacedName{Namespace: "infra", Name: "edge"}, &g); err != nil {
@@ -550,7 +577,8 @@ func testOtherClass(t *testing.T, s *served) {
 	s.Apply(t, `
 {apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: anybodys}, spec: {controllerName: example.com/gateway}}
 `)
-	s.Kubectl(t, "patch", "gateway", "edge", "--namespace=infra", "--type=merge", `--patch={"spec":{"gatewayClassName":"anybodys"}}`)
+	s.Kubectl(t, "patch", "gateway", "edge", "--namespace=infra", "--type=merge",
+		`--patch={"spec":{"gatewayClassName":"anybodys"}}`)
 	cluster.Eventually(t, "the mux goes", func(ctx context.Context) error {
 		if _, err := s.Client.CoreV1().Services("infra").Get(ctx, "gateway-edge", metav1.GetOptions{}); err == nil {
 			return errors.New("it is still there")
@@ -576,7 +604,8 @@ spec: {gatewayClassName: mux, listeners: [{name: web, port: 80, protocol: TCP}]}
 	}
 	says(t, "the Gateway", []string{"Accepted=False/MuxNotServed", "Programmed=False/Invalid"}, conditions)
 	said, err := conditions(t.Context())
-	if c := meta.FindStatusCondition(said, "Accepted"); err != nil || !strings.Contains(c.Message, "serves Gateways in svc-mux, infra alone, and Gateway shop/lost isn't there") {
+	if c := meta.FindStatusCondition(said, "Accepted"); err != nil || !strings.Contains(c.Message, "serves Gateways in "+
+		"svc-mux, infra alone, and Gateway shop/lost isn't there") {
 		t.Errorf("it says %+v: %v", c, err)
 	}
 	s.stop()
@@ -586,27 +615,32 @@ spec: {gatewayClassName: mux, listeners: [{name: web, port: 80, protocol: TCP}]}
 	s.Kubectl(t, "delete", "gateway", "lost", "--namespace=shop")
 }
 
-// testBothFeatures has a process that gives numbers and serves the Gateway, too. Packets show that it serves the ListenerSets that it makes.
+// testBothFeatures has a process that gives numbers and serves the Gateway, too. Packets show that it serves the
+// ListenerSets that it makes.
 func testBothFeatures(t *testing.T, s *served) {
 	s.Apply(t, s.roles(t, "implementation", "allocator"))
 	s.stop = s.reconcile(t, "implementation", "allocator")
 	g := s.stage(t, "numbers")
 	g.make(numbered("mux"))
 	g.make(routeOf(numberedRoute("a", "auto"), web, one))
-	g.want("set a/one: "+fine+" listeners=tcp", "set a/one/tcp: "+fine+" routes=1", "route a/r at one: Accepted=True/Accepted", "gateway: sets=1", "port 20001: a",
+	g.want("set a/one: "+fine+" listeners=tcp", "set a/one/tcp: "+fine+" routes=1", "route a/r at one: "+
+		"Accepted=True/Accepted", "gateway: sets=1", "port 20001: a",
 		"port 20000: nothing", "mux: ports=20000/TCP,20001/TCP")
 	g.make(routeOf(numberedRoute("b", "5432"), admin, two))
-	g.want("set b/two: "+fine, "route b/r at two: Accepted=True/Accepted", "gateway: sets=2", "port 5432: b-admin", "port 20001: a")
+	g.want("set b/two: "+fine, "route b/r at two: Accepted=True/Accepted", "gateway: sets=2", "port 5432: b-admin",
+		"port 20001: a")
 	g.remove(&gatewayv1.TCPRoute{}, "a/r")
 	g.want("gateway: sets=1", "port 20001: nothing", "port 5432: b-admin", "mux: ports=20000/TCP,5432/TCP")
 }
 
 // numbered is a Gateway that gives numbers. Its own listener has the first one of the range.
 func numbered(class string) string {
-	return strings.Replace(gatewayOf(class, all, tcp("own", 20000)), "name: edge", "name: edge, annotations: {svc-mux.nowake.ai/port-range: 20000-20009}", 1)
+	return strings.Replace(gatewayOf(class, all, tcp("own", 20000)), "name: edge", "name: edge, annotations: "+
+		"{svc-mux.nowake.ai/port-range: 20000-20009}", 1)
 }
 
 // numberedRoute is the metadata of a route of a namespace that asks for a number.
 func numberedRoute(namespace, number string) string {
-	return fmt.Sprintf("name: r, namespace: $%s, annotations: {svc-mux.nowake.ai/gateway: $infra/edge, svc-mux.nowake.ai/external-ports: '%s'}", namespace, number)
+	return fmt.Sprintf("name: r, namespace: $%s, annotations: {svc-mux.nowake.ai/gateway: $infra/edge, "+
+		"svc-mux.nowake.ai/external-ports: '%s'}", namespace, number)
 }

@@ -21,8 +21,9 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// stage has the objects of one sentence: a Gateway in the namespace infra, and the namespaces a and b of two tenants. Their real names begin with
-// the stage's name. Each namespace has the Service web: its port 80 answers with the namespace's name, and its port 81 with the name and "-admin".
+// stage has the objects of one sentence: a Gateway in the namespace infra, and the namespaces a and b of two tenants.
+// Their real names begin with the stage's name. Each namespace has the Service web: its port 80 answers with the
+// namespace's name, and its port 81 with the name and "-admin".
 type stage struct {
 	*served
 	*testing.T
@@ -38,7 +39,8 @@ func (s *served) stage(t *testing.T, name string) *stage {
 	t.Helper()
 	g := &stage{served: s, T: t, name: name}
 	for i, namespace := range namespaces {
-		g.make(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {team: %s}}}\n---", g.real(namespace), namespace) +
+		g.make(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {team: %s}}}\n---",
+			g.real(namespace), namespace) +
 			backend(g.real(namespace), "web", i+1))
 	}
 	return g
@@ -51,7 +53,8 @@ func (g *stage) real(namespace string) string { return g.name + "-" + namespace 
 func (g *stage) make(manifests string) {
 	g.Helper()
 	for _, object := range g.objects(manifests) {
-		if err := g.api.Apply(g.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test"), client.ForceOwnership); err != nil {
+		if err := g.api.Apply(g.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test"),
+			client.ForceOwnership); err != nil {
 			g.Fatalf("%v: %v", object, err)
 		}
 	}
@@ -77,7 +80,8 @@ func (g *stage) objects(manifests string) (all []*unstructured.Unstructured) {
 
 // tcp is a listener of protocol TCP. more is added to its YAML.
 func tcp(name string, port int, more ...string) string {
-	return fmt.Sprintf("{name: %s, port: %d, protocol: TCP%s}", name, port, strings.Join(append([]string{""}, more...), ", "))
+	return fmt.Sprintf("{name: %s, port: %d, protocol: TCP%s}", name, port,
+		strings.Join(append([]string{""}, more...), ", "))
 }
 
 // gateway makes the Gateway edge. allows is the content of allowedListeners.namespaces.
@@ -202,8 +206,8 @@ func (g *stage) say(ctx context.Context, subject []string, want string) ([]strin
 	return nil, fmt.Errorf("unknown subject %v", subject)
 }
 
-// soon is the timeout of a connection that must be answered. A packet that is sent before kube-proxy has the port is lost, and TCP sends the next
-// one a second later.
+// soon is the timeout of a connection that must be answered. A packet that is sent before kube-proxy has the port is
+// lost, and TCP sends the next one a second later.
 const soon = 400 * time.Millisecond
 
 func sayConditions(conditions []metav1.Condition, generation int64) (words []string) {
@@ -217,12 +221,14 @@ func sayConditions(conditions []metav1.Condition, generation int64) (words []str
 	return words
 }
 
-func sayListener(conditions []metav1.Condition, generation int64, routes int32, kinds []gatewayv1.RouteGroupKind) []string {
+func sayListener(conditions []metav1.Condition, generation int64, routes int32,
+	kinds []gatewayv1.RouteGroupKind) []string {
 	var names []string
 	for _, kind := range kinds {
 		names = append(names, string(kind.Kind))
 	}
-	return append(sayConditions(conditions, generation), fmt.Sprintf("routes=%d", routes), "kinds="+strings.Join(names, ","))
+	return append(sayConditions(conditions, generation), fmt.Sprintf("routes=%d", routes),
+		"kinds="+strings.Join(names, ","))
 }
 
 func (g *stage) sayGateway(ctx context.Context, listener string) ([]string, error) {
@@ -240,7 +246,8 @@ func (g *stage) sayGateway(ctx context.Context, listener string) ([]string, erro
 	if listener != "" {
 		return nil, fmt.Errorf("its status has no listener %s", listener)
 	}
-	return append(sayConditions(gateway.Status.Conditions, gateway.Generation), fmt.Sprintf("sets=%d", ptr.Deref(gateway.Status.AttachedListenerSets, -1)),
+	return append(sayConditions(gateway.Status.Conditions, gateway.Generation),
+		fmt.Sprintf("sets=%d", ptr.Deref(gateway.Status.AttachedListenerSets, -1)),
 		"listeners="+strings.Join(names, ",")), nil
 }
 

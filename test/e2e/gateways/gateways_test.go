@@ -32,7 +32,8 @@ func TestGateways(t *testing.T) {
 	product.SeparateStates(t, w.Cluster, pool)
 	w.app(t, "web", "http:auto")
 	w.app(t, "api", "http:443")
-	w.Kubectl(t, "patch", "service", "mux", "--namespace="+namespace, `--patch={"spec":{"ipFamilyPolicy":"PreferDualStack"}}`)
+	w.Kubectl(t, "patch", "service", "mux", "--namespace="+namespace,
+		`--patch={"spec":{"ipFamilyPolicy":"PreferDualStack"}}`)
 	var addresses []string
 	cluster.Eventually(t, "the mux has an address of each family", func(context.Context) error {
 		if addresses = w.addresses(t, namespace, "mux"); len(addresses) < map[bool]int{false: 1, true: 2}[w.dualStack] {
@@ -70,7 +71,9 @@ func testReach(t *testing.T, w *world, addresses []string) {
 		for _, port := range []string{"20000", "443"} {
 			for name, from := range map[string]cluster.Client{"outside": w.Outside(), "the control plane": w.Inside(),
 				"node-1": w.On(w.Nodes()[0]), "node-2": w.On(w.Nodes()[1])} {
-				t.Run(fmt.Sprintf("%s from %s", net.JoinHostPort(ip, port), name), func(t *testing.T) { w.answers(t, from, ip, port) })
+				t.Run(fmt.Sprintf("%s from %s", net.JoinHostPort(ip, port), name), func(t *testing.T) {
+					w.answers(t, from, ip, port)
+				})
 			}
 		}
 	}
@@ -131,8 +134,8 @@ func (w *world) keepAsking(t *testing.T, address string) (counts *asking, stop f
 	return counts, func() { cancel(); <-done }
 }
 
-// testAgentRestart restarts both agents, one after the other. With the return path node, a connection that is open during a handover
-// breaks. The asker has one connection at a time, and the address moves at most three times.
+// testAgentRestart restarts both agents, one after the other. With the return path node, a connection that is open
+// during a handover breaks. The asker has one connection at a time, and the address moves at most three times.
 func testAgentRestart(t *testing.T, w *world, addresses []string) {
 	counts, stop := w.keepAsking(t, net.JoinHostPort(addresses[0], "20000"))
 	w.Kubectl(t, "rollout", "restart", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace)
@@ -159,7 +162,8 @@ func testDeadNode(t *testing.T, w *world, addresses []string) {
 			if node.Name == dead {
 				continue
 			}
-			out, err := w.Run(within, cluster.Program{Net: node.Name, Args: []string{"/bin/sh", "-c", "ip -brief address show dev eth0"}})
+			out, err := w.Run(within, cluster.Program{Net: node.Name, Args: []string{"/bin/sh", "-c", "ip -brief address show " +
+				"dev eth0"}})
 			if err == nil && strings.Contains(out.Stdout, addresses[0]+"/") {
 				return nil
 			}
@@ -180,7 +184,9 @@ func testDeadNode(t *testing.T, w *world, addresses []string) {
 
 func (w *world) link(t *testing.T, node, state string) {
 	t.Helper()
-	if _, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + node + " " + state}}); err != nil {
+	if _,
+		err := w.Run(t.Context(),
+		cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + node + " " + state}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -205,7 +211,8 @@ func testMistakes(t *testing.T, w *world, addresses []string) {
 	w.says(t, shop, "taken", "Addressed", metav1.ConditionFalse, "AddressTaken")
 	for _, address := range []string{addresses[0], "198.51.100.7"} { // the second time, the Event's count is patched
 		w.Kubectl(t, "annotate", "--overwrite", "service", "outside", "--namespace="+shop, prefix+"/address="+address)
-		w.says(t, shop, "outside", "Addressed", metav1.ConditionFalse, map[bool]string{true: "AddressTaken", false: "AddressOutside"}[address == addresses[0]])
+		w.says(t, shop, "outside", "Addressed", metav1.ConditionFalse,
+			map[bool]string{true: "AddressTaken", false: "AddressOutside"}[address == addresses[0]])
 	}
 	if got := w.addresses(t, shop, "second"); got[0] != "172.31.0.103" {
 		t.Errorf("the mux that asks for 172.31.0.103 has %v", got)
@@ -244,13 +251,18 @@ func testStolenTokens(t *testing.T, w *world, _ []string) {
 			_, err := controller.CoreV1().ConfigMaps(namespace).Create(t.Context(), cm, metav1.CreateOptions{})
 			return err
 		}, "it writes claims"},
-		"the controller tells of a pod": {func() error { return tell(t, controller, "Pod", "svc-lb-mux-gateway-controller") }, "may not CREATE an Event about Pod x"},
+		"the controller tells of a pod": {func() error { return tell(t, controller, "Pod", "svc-lb-mux-gateway-controller") },
+			"may not CREATE an Event about Pod x"},
 		"the controller tells under another's name": {func() error { return tell(t, controller, "Service", "kubelet") },
 			"kubelet reports, of type Warning"},
-		"the controller tells of a Service":         {func() error { return tell(t, controller, "Service", "svc-lb-mux-gateway-controller") }, ""},
-		"an agent writes the Lease of its node":     {func() error { return lease(onNode1, "node-1") }, ""},
-		"an agent writes the Lease of another node": {func() error { return lease(onNode1, "node-2") }, `the agent on node "node-1" may not`},
-		"a token that is of no pod":                 {func() error { return lease(anywhere, "node-1") }, `the agent on node "" may not`},
+		"the controller tells of a Service": {func() error {
+			return tell(t, controller, "Service", "svc-lb-mux-gateway-controller")
+		}, ""},
+		"an agent writes the Lease of its node": {func() error { return lease(onNode1, "node-1") }, ""},
+		"an agent writes the Lease of another node": {func() error { return lease(onNode1, "node-2") },
+			`the agent on node "node-1" may not`},
+		"a token that is of no pod": {func() error { return lease(anywhere, "node-1") },
+			`the agent on node "" may not`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			switch err := test.send(); {
@@ -266,9 +278,11 @@ func testStolenTokens(t *testing.T, w *world, _ []string) {
 // tell sends an Event about an object.
 func tell(t *testing.T, client kubernetes.Interface, kind, by string) error {
 	t.Helper()
-	_, err := client.CoreV1().Events(namespace).Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "told-"},
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: namespace, Name: "x"}, Type: corev1.EventTypeWarning,
-		Reason: "Told", Message: "x", Source: corev1.EventSource{Component: by}}, metav1.CreateOptions{})
+	_, err := client.CoreV1().Events(namespace).Create(t.Context(),
+		&corev1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "told-"},
+			InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: namespace, Name: "x"},
+			Type:           corev1.EventTypeWarning,
+			Reason:         "Told", Message: "x", Source: corev1.EventSource{Component: by}}, metav1.CreateOptions{})
 	return err
 }
 
@@ -289,7 +303,8 @@ func (w *world) as(t *testing.T, account, node string) kubernetes.Interface {
 
 func (w *world) lease(t *testing.T, node string) *coordinationv1.Lease {
 	t.Helper()
-	lease, err := w.Client.CoordinationV1().Leases(namespace).Get(t.Context(), "svc-lb-mux-gateway-"+node, metav1.GetOptions{})
+	lease, err := w.Client.CoordinationV1().Leases(namespace).Get(t.Context(), "svc-lb-mux-gateway-"+node,
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +313,8 @@ func (w *world) lease(t *testing.T, node string) *coordinationv1.Lease {
 
 func testRights(t *testing.T, w *world, _ []string) {
 	// The audit log has a watch once it ends.
-	w.Kubectl(t, "rollout", "restart", "deployment/svc-mux-gateways", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace)
+	w.Kubectl(t, "rollout", "restart", "deployment/svc-mux-gateways", "daemonset/svc-mux-gateway-"+pool,
+		"--namespace="+namespace)
 	for _, workload := range []string{"deployment/svc-mux-gateways", "daemonset/svc-mux-gateway-" + pool} {
 		w.Kubectl(t, "rollout", "status", workload, "--namespace="+namespace, "--timeout=180s")
 	}
@@ -321,18 +337,21 @@ func testRights(t *testing.T, w *world, _ []string) {
 					}
 				}
 			}
-			product.CompareRights(t, w.Cluster, "system:serviceaccount:"+namespace+":"+account, product.Rights(t, strings.Join(own, "\n---")))
+			product.CompareRights(t, w.Cluster, "system:serviceaccount:"+namespace+":"+account,
+				product.Rights(t, strings.Join(own, "\n---")))
 		})
 	}
 }
 
-// testUninstall removes the release as docs/gateways.md says: first an upgrade with gateways.agent.goodbye, then the uninstall.
+// testUninstall removes the release as docs/gateways.md says: first an upgrade with gateways.agent.goodbye, then the
+// uninstall.
 func testUninstall(t *testing.T, w *world, addresses []string) {
 	if out, err := (product.Helm{Release: product.Release, Namespace: namespace,
 		Args: append(values(w.dualStack), "--set=gateways.agent.goodbye=true")}).Install(t.Context(), w.Cluster); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	w.Kubectl(t, "rollout", "status", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace, "--timeout=180s") // helm ignores the last agent
+	// helm ignores the last agent
+	w.Kubectl(t, "rollout", "status", "daemonset/svc-mux-gateway-"+pool, "--namespace="+namespace, "--timeout=180s")
 	product.Uninstall(t, w.Cluster)
 	cluster.Eventually(t, "no node has tables, addresses or state of a gateway", func(ctx context.Context) error {
 		for _, node := range w.Nodes() {
@@ -349,7 +368,9 @@ func testUninstall(t *testing.T, w *world, addresses []string) {
 		}
 		return nil
 	})
-	if _, err := w.Client.CoreV1().ConfigMaps(namespace).Get(t.Context(), "svc-lb-mux-pool-"+pool, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+	if _,
+		err := w.Client.CoreV1().ConfigMaps(namespace).Get(t.Context(), "svc-lb-mux-pool-"+pool,
+		metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		t.Error("the claims are gone: a reinstall would give the mux another address")
 	}
 }

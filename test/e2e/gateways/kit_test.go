@@ -1,5 +1,5 @@
-// Package gateways tests muxes that our own gateways carry: the chart is installed with one pool on real nodes, and clients outside send
-// packets to the pool's addresses. No provider runs.
+// Package gateways tests muxes that our own gateways carry: the chart is installed with one pool on real nodes, and
+// clients outside send packets to the pool's addresses. No provider runs.
 package gateways
 
 import (
@@ -44,14 +44,17 @@ func values(dualStack bool) []string {
 		addresses += `,"fd00:31::100-fd00:31::103"`
 	}
 	return []string{
-		"--set=certs.mode=selfManaged", "--set=images.gateway.tag=" + product.Version, "--set=defaultLoadBalancer.loadBalancerClass=" + class,
-		fmt.Sprintf(`--set-json=gateways.pools=[{"name":%q,"addresses":[%s],"routerIDs":[51,52],"releaseGrace":"10s","probeBackends":"1s"}]`, pool, addresses),
+		"--set=certs.mode=selfManaged", "--set=images.gateway.tag=" + product.Version,
+		"--set=defaultLoadBalancer.loadBalancerClass=" + class,
+		fmt.Sprintf(
+			`--set-json=gateways.pools=[{"name":%q,"addresses":[%s],"routerIDs":[51,52],"releaseGrace":"10s","probeBackends":"1s"}]`, pool, addresses),
 	}
 }
 
 func start(t *testing.T, options ...cluster.Option) *world {
 	t.Helper()
-	w := &world{Cluster: cluster.Start(t, append(options, cluster.Nodes(2, product.Archives(t, "gateway")...), cluster.Helm())...)}
+	w := &world{Cluster: cluster.Start(t,
+		append(options, cluster.Nodes(2, product.Archives(t, "gateway")...), cluster.Helm())...)}
 	w.dualStack = w.Nodes()[0].IPv6 != "" && hasIPv6(t, w)
 	w.namespace(t, shop)
 	t.Cleanup(func() {
@@ -59,7 +62,9 @@ func start(t *testing.T, options ...cluster.Option) *world {
 			w.tell(t)
 		}
 	})
-	if out, err := (product.Helm{Release: product.Release, Namespace: namespace, Args: values(w.dualStack)}).Install(t.Context(), w.Cluster); err != nil {
+	if out,
+		err := (product.Helm{Release: product.Release, Namespace: namespace, Args: values(w.dualStack)}).Install(t.Context(),
+		w.Cluster); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return w
@@ -71,7 +76,9 @@ func hasIPv6(t *testing.T, w *world) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return strings.Contains(a.Address, ":") })
+	return slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool {
+		return strings.Contains(a.Address, ":")
+	})
 }
 
 // tell prints what the gateways and their objects look like.
@@ -160,15 +167,16 @@ func (w *world) addresses(t *testing.T, namespace, name string) (all []string) {
 // says waits until a condition of a Service has a status and a reason.
 func (w *world) says(t *testing.T, namespace, name, kind string, status metav1.ConditionStatus, reason string) {
 	t.Helper()
-	cluster.Eventually(t, fmt.Sprintf("%s/%s is %s=%s (%s)", namespace, name, kind, status, reason), func(context.Context) error {
-		conditions := w.service(t, namespace, name).Status.Conditions
-		if slices.ContainsFunc(conditions, func(c metav1.Condition) bool {
-			return c.Type == prefix+"/"+kind && c.Status == status && c.Reason == reason
-		}) {
-			return nil
-		}
-		return fmt.Errorf("conditions: %v", conditions)
-	})
+	cluster.Eventually(t, fmt.Sprintf("%s/%s is %s=%s (%s)", namespace, name, kind, status, reason),
+		func(context.Context) error {
+			conditions := w.service(t, namespace, name).Status.Conditions
+			if slices.ContainsFunc(conditions, func(c metav1.Condition) bool {
+				return c.Type == prefix+"/"+kind && c.Status == status && c.Reason == reason
+			}) {
+				return nil
+			}
+			return fmt.Errorf("conditions: %v", conditions)
+		})
 }
 
 // ask opens a new connection to an address and returns the name of the pod that answers.
@@ -206,11 +214,14 @@ func (w *world) answers(t *testing.T, from cluster.Client, ip, port string) {
 func (w *world) carrier(ctx context.Context, ip string) (string, error) {
 	var found []string
 	for _, node := range w.Nodes() {
-		out, err := w.Run(ctx, cluster.Program{Net: node.Name, Args: []string{"/bin/sh", "-c", "ip -brief address show dev eth0"}})
+		out, err := w.Run(ctx, cluster.Program{Net: node.Name, Args: []string{"/bin/sh", "-c", "ip -brief address show dev " +
+			"eth0"}})
 		if err != nil {
 			return "", err
 		}
-		if slices.ContainsFunc(strings.Fields(out.Stdout), func(word string) bool { return strings.HasPrefix(word, ip+"/") }) {
+		if slices.ContainsFunc(strings.Fields(out.Stdout), func(word string) bool {
+			return strings.HasPrefix(word, ip+"/")
+		}) {
 			found = append(found, node.Name)
 		}
 	}

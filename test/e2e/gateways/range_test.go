@@ -18,7 +18,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
-// testRange gives a channel 4,000 numbers of each protocol. Its pods listen on the ports of the first and of the third number.
+// testRange gives a channel 4,000 numbers of each protocol. Its pods listen on the ports of the first and of the third
+// number.
 func testRange(t *testing.T, w *world, addresses []string) {
 	w.Kubectl(t, "annotate", "--overwrite", "service", "mux", "--namespace="+namespace, prefix+"/max-ports=8010")
 	w.Apply(t, fmt.Sprintf(`
@@ -62,7 +63,9 @@ spec:
 			where := net.JoinHostPort(ip, number)
 			w.answers(t, w.Outside(), ip, number)
 			w.answers(t, w.Inside(), ip, number)
-			cluster.Eventually(t, where+" answers over UDP", func(ctx context.Context) error { return askUDP(ctx, w.Outside(), where) })
+			cluster.Eventually(t, where+" answers over UDP", func(ctx context.Context) error {
+				return askUDP(ctx, w.Outside(), where)
+			})
 		}
 		for _, number := range []string{"10001", "13999"} { // no container listens there
 			_, err := ask(t.Context(), w.Outside(), net.JoinHostPort(ip, number))
@@ -78,7 +81,9 @@ spec:
 	shown := w.metrics(t, carrier)
 	for _, what := range []string{"connections", "packets", "bytes"} {
 		for _, protocol := range []string{"TCP", "UDP"} {
-			line := fmt.Sprintf(`svc_lb_mux_gateway_%s_total{family="IPv4",mux="mux",mux_namespace=%q,port="10000-13999",protocol=%q} `, what, namespace, protocol)
+			line := fmt.Sprintf(
+				`svc_lb_mux_gateway_%s_total{family="IPv4",mux="mux",mux_namespace=%q,port="10000-13999",protocol=%q} `, what,
+				namespace, protocol)
 			if !strings.Contains(shown, line) || strings.Contains(shown, line+"0\n") {
 				t.Errorf("the agent of %s doesn't count %s", carrier, line)
 			}
@@ -97,7 +102,8 @@ spec:
 func (w *world) metrics(t *testing.T, node string) string {
 	t.Helper()
 	at := slices.IndexFunc(w.Nodes(), func(n *cluster.Node) bool { return n.Name == node })
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+net.JoinHostPort(w.Nodes()[at].IP, "8082")+"/metrics", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://"+net.JoinHostPort(w.Nodes()[at].IP, "8082")+"/metrics", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

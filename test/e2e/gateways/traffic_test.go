@@ -28,7 +28,8 @@ func testTraffic(t *testing.T, w *world, addresses []string) {
 			return err
 		}
 		at := slices.IndexFunc(ports, func(p view.PortTraffic) bool { return p.Channel == shop+"/api" && p.Number == 443 })
-		if at < 0 || ports[at].Total.Connections < requests || ports[at].Total.Bytes == 0 || ports[at].Mux != namespace+"/mux" {
+		if at < 0 || ports[at].Total.Connections < requests || ports[at].Total.Bytes == 0 ||
+			ports[at].Mux != namespace+"/mux" {
 			return fmt.Errorf("after %d requests it shows %+v", requests, ports)
 		}
 		return nil

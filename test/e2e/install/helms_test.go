@@ -33,8 +33,9 @@ func (w *world) withHelm4(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	helm := product.Helm{Program: filepath.Join(bin["helm4"], "helm4"), Release: product.Release, Namespace: product.Namespace,
-		Values: []string{"drain.onDelete=true"}, Validated: true}
+	helm := product.Helm{Program: filepath.Join(bin["helm4"], "helm4"), Release: product.Release,
+		Namespace: product.Namespace,
+		Values:    []string{"drain.onDelete=true"}, Validated: true}
 	for _, what := range []string{"takes over", "installs"} {
 		if _, err := helm.Install(t.Context(), w.Cluster); err != nil {
 			t.Fatalf("Helm 4 %s: %v", what, err)
@@ -60,7 +61,8 @@ func (w *world) lives(t *testing.T, helm, namespace string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	upgrade := fmt.Sprintf(`%s upgrade --install svc-mux %s --namespace=%s --create-namespace --set=certs.mode=selfManaged \
+	upgrade := fmt.Sprintf(
+		`%s upgrade --install svc-mux %s --namespace=%s --create-namespace --set=certs.mode=selfManaged \
 		--set='defaultLoadBalancer.annotations.svc-mux\.nowake\.ai/placeholder=remove' `, helm, chart, namespace)
 	w.shell(t, upgrade+"--set=webhook.replicas=1")
 	w.hasPorts(t, namespace, "101/TCP")
@@ -73,13 +75,15 @@ func (w *world) lives(t *testing.T, helm, namespace string) {
 		w.shell(t, command)
 		w.hasPorts(t, namespace, "20000/TCP", "20001/UDP")
 	}
-	if n := w.Kubectl(t, "get", "deployment", "svc-mux-webhook", "--namespace="+namespace, "--output=jsonpath={.spec.replicas}"); n != "2" {
+	if n := w.Kubectl(t, "get", "deployment", "svc-mux-webhook", "--namespace="+namespace,
+		"--output=jsonpath={.spec.replicas}"); n != "2" {
 		t.Errorf("after the rollback the Deployment has %s replicas", n)
 	}
 
 	w.shell(t, fmt.Sprintf("%s uninstall svc-mux --namespace=%s", helm, namespace))
 	w.hasPorts(t, namespace, "20000/TCP", "20001/UDP")
-	if left := w.Kubectl(t, "get", "deployments,roles,serviceaccounts,validatingwebhookconfigurations", "--namespace="+namespace,
+	if left := w.Kubectl(t, "get", "deployments,roles,serviceaccounts,validatingwebhookconfigurations",
+		"--namespace="+namespace,
 		"--selector=app.kubernetes.io/instance=svc-mux", "--output=name"); left != "" {
 		t.Errorf("the uninstall leaves: %s", left)
 	}

@@ -46,7 +46,9 @@ func TestInstall(t *testing.T) {
 		product.Install(t, w.Cluster)
 		w.reached(t)
 	})
-	t.Run("Helm 4 takes a release over from Helm 3, uninstalls it, and installs another", func(t *testing.T) { w.withHelm4(t) })
+	t.Run("Helm 4 takes a release over from Helm 3, uninstalls it, and installs another", func(t *testing.T) {
+		w.withHelm4(t)
+	})
 }
 
 // app is the app of the notes' channel.
@@ -99,14 +101,16 @@ func (w *world) reached(t *testing.T) {
 func (w *world) beside(t *testing.T) {
 	const namespace, other = "edge", "mux.example.com"
 	w.namespace(t, namespace)
-	release := product.Helm{Release: product.Release, Namespace: namespace, Values: []string{"api.prefix=" + other, "certs.mode=selfManaged"}}
+	release := product.Helm{Release: product.Release, Namespace: namespace,
+		Values: []string{"api.prefix=" + other, "certs.mode=selfManaged"}}
 	if _, err := release.Install(t.Context(), w.Cluster); err != nil {
 		t.Fatal(err)
 	}
 	w.refuses(t, prefix)
 	w.refuses(t, other)
 	w.reached(t)
-	if said := w.shell(t, "helm test svc-mux --logs --namespace="+namespace); !strings.Contains(said, "POD LOGS: svc-mux-test\nadmission is on guard") {
+	if said := w.shell(t, "helm test svc-mux --logs --namespace="+namespace); !strings.Contains(said,
+		"POD LOGS: svc-mux-test\nadmission is on guard") {
 		t.Errorf("helm test --logs prints\n%s", said)
 	}
 	w.shell(t, "helm uninstall svc-mux --wait --namespace="+namespace+" && kubectl delete namespace "+namespace)
@@ -116,10 +120,12 @@ func (w *world) beside(t *testing.T) {
 // leaves compares the present objects with those before the install.
 func (w *world) leaves(t *testing.T, before []string, notes string) {
 	product.Uninstall(t, w.Cluster)
-	ledger := w.Kubectl(t, "get", "configmap", "--namespace="+product.Namespace, "--selector=app.kubernetes.io/component=mux-state", "--output=name")
+	ledger := w.Kubectl(t, "get", "configmap", "--namespace="+product.Namespace,
+		"--selector=app.kubernetes.io/component=mux-state", "--output=name")
 	want := []string{
 		"ConfigMap svc-mux/" + strings.TrimPrefix(strings.TrimSpace(ledger), "configmap/"),
-		"Lease svc-mux/svc-mux", "Pod svc-mux/svc-mux-test", "Secret svc-mux/svc-mux-webhook-ca", "Secret svc-mux/svc-mux-webhook-tls",
+		"Lease svc-mux/svc-mux", "Pod svc-mux/svc-mux-test", "Secret svc-mux/svc-mux-webhook-ca",
+		"Secret svc-mux/svc-mux-webhook-tls",
 		"Service default/web", "Service svc-mux/mux",
 	}
 	for _, object := range want {
@@ -130,7 +136,8 @@ func (w *world) leaves(t *testing.T, before []string, notes string) {
 	cluster.Eventually(t, "nothing else is left", func(context.Context) error {
 		var left []string
 		for _, object := range w.objects(t) {
-			ofOurServices := strings.HasPrefix(object, "EndpointSlice svc-mux/mux") || strings.HasPrefix(object, "EndpointSlice default/web") ||
+			ofOurServices := strings.HasPrefix(object, "EndpointSlice svc-mux/mux") ||
+				strings.HasPrefix(object, "EndpointSlice default/web") ||
 				object == "Endpoints default/web"
 			if !slices.Contains(before, object) && !ofOurServices {
 				left = append(left, object)

@@ -65,7 +65,8 @@ func (w *world) objects(t *testing.T) []string {
 	}
 	const columns = "custom-columns=KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name"
 	var objects []string
-	for line := range strings.Lines(w.Kubectl(t, "get", strings.Join(kinds, ","), "--all-namespaces", "--no-headers", "--output="+columns)) {
+	for line := range strings.Lines(w.Kubectl(t, "get", strings.Join(kinds, ","), "--all-namespaces", "--no-headers",
+		"--output="+columns)) {
 		words := strings.Fields(line)
 		objects = append(objects, strings.TrimPrefix(fmt.Sprintf("%s %s/%s", words[0], words[1], words[2]), "<none>/"))
 	}
@@ -102,7 +103,8 @@ func (w *world) refuses(t *testing.T, prefix string) {
 
 func channel(name, prefix, port string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {type: LoadBalancer,
-		loadBalancerClass: %s/mux, allocateLoadBalancerNodePorts: false, selector: {app: %[1]s}, ports: [%[3]s]}}`, name, prefix, port)
+		loadBalancerClass: %s/mux, allocateLoadBalancerNodePorts: false, selector: {app: %[1]s}, ports: [%[3]s]}}`, name,
+		prefix, port)
 }
 
 // answers waits until a pod of an app answers a name from outside.

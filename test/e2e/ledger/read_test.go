@@ -266,7 +266,8 @@ func peeked(t *testing.T, w *world) {
 // crowded creates ConfigMaps that no mux names. The store must not read them, and must not keep their data in memory.
 func crowded(t *testing.T, w *world) {
 	w.established()
-	labels := map[string]string{"app.kubernetes.io/name": "svc-lb-mux", "app.kubernetes.io/component": "mux-state", "team": "edge"}
+	labels := map[string]string{"app.kubernetes.io/name": "svc-lb-mux", "app.kubernetes.io/component": "mux-state",
+		"team": "edge"}
 	w.create(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "crowd", Labels: labels, Finalizers: []string{"example.com/keep"},
 			Annotations: map[string]string{w.keys.Mux: strings.Repeat("x", 100_000), "example.com/note": "long"}},
@@ -274,7 +275,8 @@ func crowded(t *testing.T, w *world) {
 	})
 	t.Cleanup(func() {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-		_ = w.admin.Patch(context.WithoutCancel(t.Context()), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.mux.Namespace, Name: "crowd"}}, patch)
+		_ = w.admin.Patch(context.WithoutCancel(t.Context()),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.mux.Namespace, Name: "crowd"}}, patch)
 	})
 	w.catchUp()
 	for range 3 {

@@ -163,7 +163,8 @@ func foreign(t *testing.T, w *world) {
 		"only our labels":   {ObjectMeta: metav1.ObjectMeta{Labels: ours}},
 		"another mux's": {ObjectMeta: metav1.ObjectMeta{Labels: ours,
 			Annotations: map[string]string{w.keys.Mux: w.mux.Namespace + "/other"}}},
-		"another mux's text": {ObjectMeta: metav1.ObjectMeta{Labels: ours, Annotations: map[string]string{w.keys.Mux: w.mux.String()}},
+		"another mux's text": {ObjectMeta: metav1.ObjectMeta{Labels: ours,
+			Annotations: map[string]string{w.keys.Mux: w.mux.String()}},
 			Data: map[string]string{codec.PlainKey: `{"mux":{"namespace":"a","name":"b"}}`}},
 	} {
 		cm.Name = ledgerName
@@ -171,7 +172,8 @@ func foreign(t *testing.T, w *world) {
 		w.catchUp()
 		entry := w.read(w.ask(), "GET")
 		w.expect(entry, plan.Foreign, 0, 0)
-		if !strings.Contains(entry.Why, w.mux.Namespace+"/"+ledgerName) || !strings.Contains(entry.Why, w.keys.AllocationConfigMap) {
+		if !strings.Contains(entry.Why, w.mux.Namespace+"/"+ledgerName) ||
+			!strings.Contains(entry.Why, w.keys.AllocationConfigMap) {
 			t.Errorf("%s: %s", what, entry.Why)
 		}
 		before := w.live(ledgerName)

@@ -19,7 +19,8 @@ func (o other) class() string { return o.prefix + "/" + o.mux + "." + o.Namespac
 // testBeside installs a release in another namespace, and another one in the same namespace. Each denies only its own
 // Services, and each has a leader. Then one is uninstalled.
 func testBeside(t *testing.T, w *world) {
-	far := other{product.Helm{Release: product.Release, Namespace: "far", Values: []string{"certs.mode=selfManaged"}}, "far.example.com", "mux", "svc-mux"}
+	far := other{product.Helm{Release: product.Release, Namespace: "far", Values: []string{"certs.mode=selfManaged"}},
+		"far.example.com", "mux", "svc-mux"}
 	near := other{product.Helm{Release: "near", Namespace: product.Namespace}, "near.example.com", "edge", "near-svc-mux"}
 	main := other{mainRelease(t), prefix, "mux", "svc-mux"}
 	held := w.holds(t, product.Namespace, "mux", ports()...)
@@ -30,7 +31,8 @@ func testBeside(t *testing.T, w *world) {
 	}
 	for _, o := range []other{main, far, near} {
 		w.lives(t, o, "beside")
-		holder := w.Kubectl(t, "get", "lease", o.objects, "--namespace="+o.Namespace, "--output=jsonpath={.spec.holderIdentity}")
+		holder := w.Kubectl(t, "get", "lease", o.objects, "--namespace="+o.Namespace,
+			"--output=jsonpath={.spec.holderIdentity}")
 		if !strings.HasPrefix(holder, o.objects+"-") {
 			t.Errorf("the lease of %s in %s is held by %q", o.Release, o.Namespace, holder)
 		}
@@ -43,7 +45,8 @@ func testBeside(t *testing.T, w *world) {
 	w.Helm(t, "uninstall", far.Release, "--namespace="+far.Namespace, "--wait")
 	w.lives(t, main, "alone")
 	w.Kubectl(t, "delete", "service", "--namespace="+shop, "--selector=beside")
-	w.Kubectl(t, "delete", "--namespace="+near.Namespace, "service/edge", "configmap/edge-port-allocations", "lease/near-svc-mux",
+	w.Kubectl(t, "delete", "--namespace="+near.Namespace, "service/edge", "configmap/edge-port-allocations",
+		"lease/near-svc-mux",
 		"secret/near-svc-mux-webhook-ca", "secret/near-svc-mux-webhook-tls")
 	w.Kubectl(t, "delete", "namespace", far.Namespace, "--wait=false")
 	held.end(t)

@@ -30,14 +30,16 @@ func (w *world) withoutWebhook(t *testing.T, release product.Helm) {
 	t.Helper()
 	w.scale(t, "cert-manager-webhook", 0)
 	// The old pods serve open connections until the end of their grace period, so shorten that.
-	w.Kubectl(t, "delete", "pods", "--namespace=cert-manager", "--selector=app.kubernetes.io/component=webhook", "--grace-period=1")
+	w.Kubectl(t, "delete", "pods", "--namespace=cert-manager", "--selector=app.kubernetes.io/component=webhook",
+		"--grace-period=1")
 	cluster.Eventually(t, "Issuers aren't admitted", func(ctx context.Context) error {
 		if w.tryIssuer(ctx) == nil {
 			return errors.New("an Issuer was admitted")
 		}
 		return nil
 	})
-	if _, err := release.Install(t.Context(), w.Cluster); err == nil || !strings.Contains(err.Error(), `failed calling webhook "webhook.cert-manager.io"`) {
+	if _, err := release.Install(t.Context(), w.Cluster); err == nil ||
+		!strings.Contains(err.Error(), `failed calling webhook "webhook.cert-manager.io"`) {
 		t.Errorf("the error doesn't name the missing webhook: %v", err)
 	}
 	w.Kubectl(t, "create", "service", "clusterip", "stranger", "--tcp=80", "--dry-run=server")
@@ -50,7 +52,8 @@ func (w *world) withoutWebhook(t *testing.T, release product.Helm) {
 func (w *world) withoutController(t *testing.T, release product.Helm) {
 	t.Helper()
 	w.scale(t, "cert-manager", 0)
-	w.Kubectl(t, "wait", "pods", "--namespace=cert-manager", "--selector=app.kubernetes.io/component=controller", "--for=delete", "--timeout=60s")
+	w.Kubectl(t, "wait", "pods", "--namespace=cert-manager", "--selector=app.kubernetes.io/component=controller",
+		"--for=delete", "--timeout=60s")
 	installed := make(chan error, 1)
 	go func() {
 		_, err := release.Install(t.Context(), w.Cluster)
@@ -80,7 +83,8 @@ func (w *world) scale(t *testing.T, deployment string, replicas int) {
 
 // tryIssuer creates an Issuer as a dry run, which cert-manager's webhook reviews.
 func (w *world) tryIssuer(ctx context.Context) error {
-	_, err := w.TryKubectl(ctx, `{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: try}, spec: {selfSigned: {}}}`,
+	_, err := w.TryKubectl(ctx,
+		`{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: try}, spec: {selfSigned: {}}}`,
 		"create", "--dry-run=server", "--filename=-")
 	return err
 }

@@ -72,7 +72,8 @@ func (h *history) end(t *testing.T) {
 // images follows a release's reconcilers, and returns the images of all that ever ran.
 func (w *world) images(t *testing.T, namespace, selector string) (h *history, images func() []string) {
 	t.Helper()
-	events, err := w.Client.CoreV1().Pods(namespace).Watch(context.WithoutCancel(t.Context()), metav1.ListOptions{LabelSelector: selector})
+	events, err := w.Client.CoreV1().Pods(namespace).Watch(context.WithoutCancel(t.Context()),
+		metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,8 @@ func (w *world) leadsAlone(t *testing.T, namespace, selector string) *history {
 			return ""
 		}
 		pods, err := w.Client.CoreV1().Pods(namespace).List(background, metav1.ListOptions{
-			LabelSelector: selector + ",!svc-mux.nowake.ai/leader-election", FieldSelector: "status.phase!=Succeeded,status.phase!=Failed"})
+			LabelSelector: selector + ",!svc-mux.nowake.ai/leader-election",
+			FieldSelector: "status.phase!=Succeeded,status.phase!=Failed"})
 		if err != nil || len(pods.Items) > 0 {
 			return fmt.Sprintf("%s leads beside %d pods of the original (%v)", *lease.Spec.HolderIdentity, len(pods.Items), err)
 		}

@@ -42,7 +42,8 @@ func start(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	archives := append(product.Archives(t), archive)
-	w := &world{cluster.Start(t, cluster.IPTables(), cluster.Nodes(1, archives...), cluster.CertManager(), cluster.WithProvider())}
+	w := &world{cluster.Start(t, cluster.IPTables(), cluster.Nodes(1, archives...), cluster.CertManager(),
+		cluster.WithProvider())}
 	t.Cleanup(func() { w.logs(t) })
 	w.namespace(t, shop)
 	w.Apply(t, app)
@@ -56,7 +57,8 @@ func (w *world) logs(t *testing.T) {
 		return
 	}
 	for _, selector := range []string{"app.kubernetes.io/name=svc-mux", "app.kubernetes.io/name=svc-mux-webhook"} {
-		out, err := w.TryKubectl(context.WithoutCancel(t.Context()), "", "logs", "--namespace="+product.Namespace, "--selector="+selector,
+		out, err := w.TryKubectl(context.WithoutCancel(t.Context()), "", "logs", "--namespace="+product.Namespace,
+			"--selector="+selector,
 			"--prefix", "--tail=30")
 		t.Logf("%s %v", out.Stdout, err)
 	}
@@ -77,7 +79,8 @@ spec:
 
 func (w *world) namespace(t *testing.T, name string) {
 	t.Helper()
-	_, err := w.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := w.Client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +111,8 @@ func testdata(t *testing.T, name string) string {
 
 // channel returns a channel of the app with one port.
 func channel(name, class, external string) string {
-	return fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: %s, annotations: {%s/external-ports: "http:%s"}},
+	return fmt.Sprintf(
+		`{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: %s, annotations: {%s/external-ports: "http:%s"}},
 		spec: {type: LoadBalancer, loadBalancerClass: %s, allocateLoadBalancerNodePorts: false, selector: {app: web},
 		ports: [{name: http, port: 80, targetPort: 8080}]}}`, name, shop, strings.Split(class, "/")[0], external, class)
 }
@@ -177,7 +181,8 @@ func keyOf(svc *corev1.Service, name string) string {
 
 func programmed(svc *corev1.Service) error {
 	for _, condition := range svc.Status.Conditions {
-		if condition.Type == keyOf(svc, "Programmed") && condition.Status == metav1.ConditionTrue && len(svc.Status.LoadBalancer.Ingress) > 0 {
+		if condition.Type == keyOf(svc, "Programmed") && condition.Status == metav1.ConditionTrue &&
+			len(svc.Status.LoadBalancer.Ingress) > 0 {
 			return nil
 		}
 	}

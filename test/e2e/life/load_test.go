@@ -81,10 +81,13 @@ func (l *load) step(ctx context.Context, w *world, slot, turn int) error {
 func loadChannel(name, external string) *corev1.Service {
 	class, no := prefix+"/mux", false
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{prefix + "/external-ports": "http:" + external},
-			Labels: map[string]string{"load": "true"}},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, AllocateLoadBalancerNodePorts: &no,
-			Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name,
+			Annotations: map[string]string{prefix + "/external-ports": "http:" + external},
+			Labels:      map[string]string{"load": "true"}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class,
+			AllocateLoadBalancerNodePorts: &no,
+			Selector:                      map[string]string{"app": "web"},
+			Ports:                         []corev1.ServicePort{{Name: "http", Port: 80}}},
 	}
 }
 
@@ -104,7 +107,8 @@ func (l *load) end(t *testing.T, w *world, since time.Time) {
 	l.stop()
 	l.done.Wait()
 	took := time.Since(since)
-	t.Logf("%d changes in %s, %.0f a second, %d failed", l.went, took.Round(time.Second), float64(l.went)/took.Seconds(), len(l.failures))
+	t.Logf("%d changes in %s, %.0f a second, %d failed", l.went, took.Round(time.Second), float64(l.went)/took.Seconds(),
+		len(l.failures))
 	for _, failure := range l.failures[:min(5, len(l.failures))] {
 		t.Error(failure)
 	}
@@ -112,7 +116,9 @@ func (l *load) end(t *testing.T, w *world, since time.Time) {
 		l.served(t, w, fmt.Sprintf("load-%d", slot), external)
 	}
 	w.Kubectl(t, "delete", "service", "--namespace="+shop, "--selector=load=true")
-	cluster.Eventually(t, "the deleted channels' ports are off the mux", func(context.Context) error { return differs(l.mux, w.muxPorts(t)) })
+	cluster.Eventually(t, "the deleted channels' ports are off the mux", func(context.Context) error {
+		return differs(l.mux, w.muxPorts(t))
+	})
 }
 
 func (w *world) muxPorts(t *testing.T) []string {
@@ -132,7 +138,8 @@ func (l *load) served(t *testing.T, w *world, name, external string) {
 		}
 		number, found := strings.CutPrefix(svc.Annotations[prefix+"/ports"], "http:80->")
 		if !found || external != "auto" && number != external || external == "auto" && !strings.HasPrefix(number, "200") {
-			return fmt.Errorf("the channel has %q, and the conditions %v", svc.Annotations[prefix+"/ports"], svc.Status.Conditions)
+			return fmt.Errorf("the channel has %q, and the conditions %v", svc.Annotations[prefix+"/ports"],
+				svc.Status.Conditions)
 		}
 		return programmed(svc)
 	})

@@ -12,13 +12,16 @@ import (
 func testMuxNamespaces(t *testing.T, w *world, main product.Helm) {
 	const away, class = "away", prefix + "/edge.away"
 	w.namespace(t, away)
-	w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: edge, namespace: %s, annotations: {%s/multiplexer: "true",
+	w.Apply(
+		t, fmt.Sprintf(
+			`{apiVersion: v1, kind: Service, metadata: {name: edge, namespace: %s, annotations: {%s/multiplexer: "true",
 		%[2]s/port-range: 30000-30009}}, spec: {type: LoadBalancer, ports: [{name: placeholder, port: 101}]}}`, away, prefix))
 	w.Apply(t, channel("guest", class, "auto"))
 	w.gets(t, "guest", "http:80->30000")
 	traffic := w.ask(t, fmt.Sprintf("http://%s:30000", w.address(t, away, "edge")), w.urls(t)[0])
 	there, here := w.holds(t, away, "edge", "30000/TCP"), w.holds(t, main.Namespace, "mux", ports()...)
-	thereLed, hereLed := w.leads(t, away, "edge", w.nameOf(t, away, "edge", 30000)), w.leads(t, main.Namespace, "mux", muxNames()...)
+	thereLed, hereLed := w.leads(t, away, "edge", w.nameOf(t, away, "edge", 30000)), w.leads(t, main.Namespace, "mux",
+		muxNames()...)
 
 	narrow := main
 	narrow.Values = []string{"rbac.muxNamespaces={" + main.Namespace + "}", "restraint.enabled=false"}
@@ -49,7 +52,8 @@ func testMuxNamespaces(t *testing.T, w *world, main product.Helm) {
 // of all namespaces. Helm writes new roles before it replaces pods, and deletes old roles afterwards.
 func (w *world) withWideRights(t *testing.T, namespace string, do func()) {
 	t.Helper()
-	w.Kubectl(t, "create", "clusterrolebinding", "for-a-moment", "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":svc-mux")
+	w.Kubectl(t, "create", "clusterrolebinding", "for-a-moment", "--clusterrole=cluster-admin",
+		"--serviceaccount="+namespace+":svc-mux")
 	do()
 	w.Kubectl(t, "delete", "clusterrolebinding", "for-a-moment")
 }

@@ -61,7 +61,8 @@ func (w *world) leave(t *testing.T) {
 	}
 	w.patch(t, product.Namespace, "mux", map[string]any{
 		"metadata": map[string]any{"finalizers": []string{finalizer}, "annotations": map[string]any{
-			prefix + "/channels": `["shop/site","shop/api"]`, prefix + "/summary": "2 channel(s) | 2 port(s) | 2 pod(s)", kopfMemory: "{}"}},
+			prefix + "/channels": `["shop/site","shop/api"]`, prefix + "/summary": "2 channel(s) | 2 port(s) | 2 pod(s)",
+			kopfMemory: "{}"}},
 		"spec": map[string]any{"ports": ports}})
 	w.leaveEndpoints(t)
 }
@@ -77,7 +78,8 @@ func (w *world) leaveState(t *testing.T) {
 			allocations = append(allocations, claim)
 		}
 	}
-	text, err := json.Marshal(map[string]any{"schemaVersion": 1, "mux": map[string]string{"namespace": product.Namespace, "name": "mux"},
+	text, err := json.Marshal(map[string]any{"schemaVersion": 1,
+		"mux":        map[string]string{"namespace": product.Namespace, "name": "mux"},
 		"portClaims": claims, "allocations": allocations})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +103,8 @@ func (w *world) leaveEndpoints(t *testing.T) {
 		t.Fatalf("the app has no pods: %v", err)
 	}
 	endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "mux",
-		Labels:      map[string]string{"app.kubernetes.io/managed-by": "svc-lb-mux", "app.kubernetes.io/component": "mux-endpoints"},
+		Labels: map[string]string{"app.kubernetes.io/managed-by": "svc-lb-mux",
+			"app.kubernetes.io/component": "mux-endpoints"},
 		Annotations: map[string]string{prefix + "/managed": "true", prefix + "/mux": product.Namespace + "/mux"}}}
 	for _, h := range estate() {
 		endpoints.Subsets = append(endpoints.Subsets, corev1.EndpointSubset{
@@ -109,7 +112,9 @@ func (w *world) leaveEndpoints(t *testing.T) {
 			Ports:     []corev1.EndpointPort{{Name: h.muxName(), Port: 8080, Protocol: corev1.ProtocolTCP}},
 		})
 	}
-	if _, err := w.Client.CoreV1().Endpoints(product.Namespace).Create(t.Context(), endpoints, metav1.CreateOptions{}); err != nil {
+	if _,
+		err := w.Client.CoreV1().Endpoints(product.Namespace).Create(t.Context(), endpoints,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -118,7 +123,8 @@ func (w *world) patch(t *testing.T, namespace, service string, patch map[string]
 	t.Helper()
 	text, err := json.Marshal(patch)
 	if err == nil {
-		_, err = w.Client.CoreV1().Services(namespace).Patch(t.Context(), service, types.MergePatchType, text, metav1.PatchOptions{}, subresources...)
+		_, err = w.Client.CoreV1().Services(namespace).Patch(t.Context(), service, types.MergePatchType, text,
+			metav1.PatchOptions{}, subresources...)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,8 @@ const selector = "app.kubernetes.io/name=svc-mux,app.kubernetes.io/instance=" + 
 
 // mainRelease is the release that starts as the original's, and lives longest.
 func mainRelease(t *testing.T) product.Helm {
-	return product.Helm{Release: product.Release, Namespace: product.Namespace, Args: []string{"--values=" + testdata(t, "values.yaml")}}
+	return product.Helm{Release: product.Release, Namespace: product.Namespace,
+		Args: []string{"--values=" + testdata(t, "values.yaml")}}
 }
 
 // ports returns the permanent ports of the main mux. The load adds others.
@@ -39,7 +40,8 @@ func muxNames() []string {
 
 // testFromOriginal upgrades a release of the original's chart with the original's values file.
 func testFromOriginal(t *testing.T, w *world, main product.Helm) {
-	w.Helm(t, "install", main.Release, testdata(t, "original"), "--namespace="+main.Namespace, "--create-namespace", "--wait",
+	w.Helm(t, "install", main.Release, testdata(t, "original"), "--namespace="+main.Namespace, "--create-namespace",
+		"--wait",
 		"--values="+testdata(t, "values.yaml"))
 	w.leave(t)
 	before, err := w.Client.AppsV1().Deployments(main.Namespace).Get(t.Context(), "svc-mux", metav1.GetOptions{})
@@ -64,7 +66,8 @@ func testFromOriginal(t *testing.T, w *world, main product.Helm) {
 	pods.end(t)
 	alone.end(t)
 
-	if diff := cmp.Diff([]string{cluster.PodImage, product.Registry + "/svc-lb-mux/reconciler:" + older}, images()); diff != "" {
+	if diff := cmp.Diff([]string{cluster.PodImage, product.Registry + "/svc-lb-mux/reconciler:" + older},
+		images()); diff != "" {
 		t.Errorf("images that ran (-want +got):\n%s", diff)
 	}
 	after, err := w.Client.AppsV1().Deployments(main.Namespace).Get(t.Context(), "svc-mux", metav1.GetOptions{})
@@ -74,10 +77,12 @@ func testFromOriginal(t *testing.T, w *world, main product.Helm) {
 	if before.UID != after.UID {
 		t.Error("the Deployment was replaced")
 	}
-	if !strings.Contains(notes, "not passed on") || !strings.Contains(notes, "image, command, args, livenessProbe, readinessProbe, service") {
+	if !strings.Contains(notes, "not passed on") || !strings.Contains(notes, "image, command, args, livenessProbe, "+
+		"readinessProbe, service") {
 		t.Errorf("the notes don't name values without effect:\n%s", notes)
 	}
-	left, err := w.TryKubectl(t.Context(), "", "get", "clusterrole/svc-mux-role", "secret/svc-mux-debug-token", "--namespace="+main.Namespace,
+	left, err := w.TryKubectl(t.Context(), "", "get", "clusterrole/svc-mux-role", "secret/svc-mux-debug-token",
+		"--namespace="+main.Namespace,
 		"--ignore-not-found", "--output=name")
 	if err != nil || left.Stdout != "" {
 		t.Errorf("objects of the original remain: %s %v", left.Stdout, err)

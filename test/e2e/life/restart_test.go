@@ -20,7 +20,8 @@ func testRestart(t *testing.T, w *world) {
 	held, led := w.holds(t, product.Namespace, "mux", ports()...), w.leads(t, product.Namespace, "mux", muxNames()...)
 	begin := time.Now()
 	l := w.underLoad(t)
-	w.Kubectl(t, "rollout", "restart", "deployment/svc-mux", "deployment/svc-mux-webhook", "--namespace="+product.Namespace)
+	w.Kubectl(t, "rollout", "restart", "deployment/svc-mux", "deployment/svc-mux-webhook",
+		"--namespace="+product.Namespace)
 	for _, name := range []string{"svc-mux-webhook", "svc-mux"} {
 		w.Kubectl(t, "rollout", "status", "deployment/"+name, "--namespace="+product.Namespace, "--timeout=120s")
 	}
@@ -43,7 +44,8 @@ func testRotation(t *testing.T, w *world) {
 	before := w.serials(t)
 	begin := time.Now()
 	l := w.underLoad(t)
-	w.Kubectl(t, "patch", "certificate", "svc-mux-webhook", "--namespace="+product.Namespace, "--subresource=status", "--type=json",
+	w.Kubectl(t, "patch", "certificate", "svc-mux-webhook", "--namespace="+product.Namespace, "--subresource=status",
+		"--type=json",
 		`--patch=[{"op":"add","path":"/status/conditions/-","value":{"type":"Issuing","status":"True","reason":"ManuallyTriggered",
 		"message":"a test","lastTransitionTime":"`+time.Now().UTC().Format(time.RFC3339)+`"}}]`)
 	cluster.Eventually(t, "each pod serves another certificate", func(context.Context) error {
@@ -62,7 +64,8 @@ func testRotation(t *testing.T, w *world) {
 // serials returns the serial number of the certificate that each webhook pod serves.
 func (w *world) serials(t *testing.T) map[string]string {
 	t.Helper()
-	pods, err := w.Client.CoreV1().Pods(product.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=svc-mux-webhook"})
+	pods, err := w.Client.CoreV1().Pods(product.Namespace).List(t.Context(),
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=svc-mux-webhook"})
 	if err != nil || len(pods.Items) != 2 {
 		t.Fatalf("%d pods, %v", len(pods.Items), err)
 	}

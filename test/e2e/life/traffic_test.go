@@ -113,7 +113,8 @@ func (r *traffic) check(t *testing.T) {
 		failed = append(failed, lost.String())
 	}
 	if len(failed) > 0 {
-		t.Errorf("%d of %d requests were lost:\n%s\n%s", len(failed), r.asked, strings.Join(failed[:min(5, len(failed))], "\n"), r.unanswered)
+		t.Errorf("%d of %d requests were lost:\n%s\n%s", len(failed), r.asked,
+			strings.Join(failed[:min(5, len(failed))], "\n"), r.unanswered)
 	}
 	r.lost = nil
 }

@@ -57,7 +57,9 @@ func testChannelsFirst(t *testing.T, w *world, main product.Helm) {
 			t.Errorf("the notes don't say that %s stays", name)
 		}
 	}
-	cluster.Eventually(t, "nothing else is left", func(context.Context) error { return differs(want, w.left(t, main.Namespace)) })
+	cluster.Eventually(t, "nothing else is left", func(context.Context) error {
+		return differs(want, w.left(t, main.Namespace))
+	})
 	if clusterwide := w.clusterwide(t); len(clusterwide) > 0 {
 		t.Errorf("cluster-scoped objects remain: %v", clusterwide)
 	}

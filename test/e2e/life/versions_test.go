@@ -63,7 +63,8 @@ func testVersions(t *testing.T, w *world, main product.Helm) {
 	if diff := cmp.Diff([]string{name + older, name + product.Version}, images()); diff != "" {
 		t.Errorf("images that ran (-want +got):\n%s", diff)
 	}
-	if said := w.Helm(t, "history", main.Release, "--namespace="+main.Namespace); strings.Count(said, "svc-lb-mux-0.1.99") != 2 {
+	if said := w.Helm(t, "history", main.Release, "--namespace="+main.Namespace); strings.Count(said,
+		"svc-lb-mux-0.1.99") != 2 {
 		t.Errorf("helm history prints\n%s", said)
 	}
 }
@@ -71,6 +72,7 @@ func testVersions(t *testing.T, w *world, main product.Helm) {
 // rollback rolls back to a revision, and checks that admission is on guard.
 func (w *world) rollback(t *testing.T, release product.Helm, revision int) {
 	t.Helper()
-	w.Helm(t, "rollback", release.Release, fmt.Sprint(revision), "--namespace="+release.Namespace, "--wait", "--timeout=120s")
+	w.Helm(t, "rollback", release.Release, fmt.Sprint(revision), "--namespace="+release.Namespace, "--wait",
+		"--timeout=120s")
 	w.refuses(t, prefix+"/mux")
 }

@@ -54,7 +54,8 @@ func (s cases) handWritten(t *testing.T) {
 
 	s.backends(t, web, "by-hand-1", "http:8080 dns:5353/UDP other:1", "192.0.2.1", "192.0.2.2-")
 	s.backends(t, web, "by-hand-2", "http:9090", "192.0.2.3")
-	s.awaitCarried(t, mux, "53/UDP 5353: 192.0.2.1 192.0.2.2-", "80/TCP 8080: 192.0.2.1 192.0.2.2-", "80/TCP 9090: 192.0.2.3")
+	s.awaitCarried(t, mux, "53/UDP 5353: 192.0.2.1 192.0.2.2-", "80/TCP 8080: 192.0.2.1 192.0.2.2-", "80/TCP 9090: "+
+		"192.0.2.3")
 	s.awaitCondition(t, web, "BackendsReady", "True HasBackends")
 
 	// Host names can't be carried, and a port without a name can't be assigned to a claim. Neither may block the other
@@ -97,7 +98,8 @@ endpoints: [{addresses: [192.0.2.1], nodeName: node-1, zone: zone-a, conditions:
 	s.awaitCarried(t, mux, "80/TCP 8080: 192.0.2.1-")
 	s.awaitCondition(t, web, "BackendsReady", "False NoBackends")
 	is := s.slicesOn(t, mux)[0].Endpoints[0]
-	if is.Conditions.Serving == nil || !*is.Conditions.Serving || is.Conditions.Terminating == nil || !*is.Conditions.Terminating ||
+	if is.Conditions.Serving == nil || !*is.Conditions.Serving || is.Conditions.Terminating == nil ||
+		!*is.Conditions.Terminating ||
 		is.NodeName == nil || *is.NodeName != "node-1" || is.Zone == nil || *is.Zone != "zone-a" {
 		t.Errorf("the endpoint is carried as %+v", is)
 	}
@@ -149,8 +151,11 @@ spec: {nodeName: pods, automountServiceAccountToken: false, containers: [{name: 
 
 func (s *scene) podStatus(t *testing.T, pod, ip, ready string) {
 	t.Helper()
-	patch := fmt.Sprintf(`{"status":{"phase":"Running","podIP":%q,"podIPs":[{"ip":%q}],"conditions":[{"type":"Ready","status":%q}]}}`, ip, ip, ready)
-	if _, err := s.user.CoreV1().Pods("pods").Patch(t.Context(), pod, "application/strategic-merge-patch+json", []byte(patch),
+	patch := fmt.Sprintf(
+		`{"status":{"phase":"Running","podIP":%q,"podIPs":[{"ip":%q}],"conditions":[{"type":"Ready","status":%q}]}}`, ip, ip,
+		ready)
+	if _,
+		err := s.user.CoreV1().Pods("pods").Patch(t.Context(), pod, "application/strategic-merge-patch+json", []byte(patch),
 		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
@@ -167,12 +172,15 @@ func (s cases) twelveHundred(t *testing.T) {
 	s.backends(t, web, "web-1", "http:8080", all[:1000]...)
 	s.backends(t, web, "web-2", "http:8080", all[1000:]...)
 	s.awaitServed(t, web, "http:80->20000")
-	s.awaitCarried(t, mux, "20000/TCP 8080: "+strings.Join(all[:1000], " "), "20000/TCP 8080: "+strings.Join(all[1000:], " "))
+	s.awaitCarried(t, mux, "20000/TCP 8080: "+strings.Join(all[:1000], " "),
+		"20000/TCP 8080: "+strings.Join(all[1000:], " "))
 	s.backends(t, web, "web-2", "http:8080", all[1001:]...)
-	s.awaitCarried(t, mux, "20000/TCP 8080: "+strings.Join(all[:1000], " "), "20000/TCP 8080: "+strings.Join(all[1001:], " "))
+	s.awaitCarried(t, mux, "20000/TCP 8080: "+strings.Join(all[:1000], " "),
+		"20000/TCP 8080: "+strings.Join(all[1001:], " "))
 }
 
-// mirrored writes an Endpoints object for a channel without a selector. Kubernetes mirrors it to EndpointSlices, and the mux must carry these.
+// mirrored writes an Endpoints object for a channel without a selector. Kubernetes mirrors it to EndpointSlices, and
+// the mux must carry these.
 func (s cases) mirrored(t *testing.T) {
 	mux := s.mux(t, "mirrored")
 	web := s.channel(t, "mirrored", "web", mux, selectorless)

@@ -187,7 +187,8 @@ func (s *scene) awaitNothing(t *testing.T, channel types.NamespacedName, accepte
 		programmed := condition(svc, "Programmed")
 		if condition(svc, "Accepted") != accepted || !strings.HasPrefix(programmed, "False ") ||
 			condition(svc, "BackendsReady") != "" || address(svc) != "" || svc.Annotations[prefix+"/ports"] != "" {
-			return fmt.Errorf("the channel shows %q %q, %v", address(svc), svc.Annotations[prefix+"/ports"], svc.Status.Conditions)
+			return fmt.Errorf("the channel shows %q %q, %v", address(svc), svc.Annotations[prefix+"/ports"],
+				svc.Status.Conditions)
 		}
 		return nil
 	})
@@ -406,7 +407,8 @@ func (s *scene) carried(t *testing.T, mux types.NamespacedName) []string {
 			if !known {
 				slot = "no port " + *port.Name
 			}
-			if line := fmt.Sprintf("%s %d:%s", slot, *port.Port, endpointsText(list[i].Endpoints)); !strings.HasSuffix(line, ":") {
+			if line := fmt.Sprintf("%s %d:%s", slot, *port.Port, endpointsText(list[i].Endpoints)); !strings.HasSuffix(line,
+				":") {
 				lines = append(lines, line)
 			}
 		}

@@ -78,8 +78,8 @@ func (s cases) brokenThenDeleted(t *testing.T) {
 	s.awaitServed(t, late, "http:80->20000")
 }
 
-// lostLedger deletes or empties a ledger: it is written again, and no port moves. One port was renamed by an edit that was refused. It has no
-// backends, so only the reconciler's memory tells whose it is.
+// lostLedger deletes or empties a ledger: it is written again, and no port moves. One port was renamed by an edit that
+// was refused. It has no backends, so only the reconciler's memory tells whose it is.
 func (s cases) lostLedger(t *testing.T) {
 	mux, web := s.allotted(t, "lost")
 	renamed := s.channel(t, "lost", "renamed", mux)
@@ -137,7 +137,8 @@ func (s cases) restoredLedger(t *testing.T) {
 	s.restore(t, older)
 	s.awaitTold(t, mux, "Warning PortAllocationStoreInvalid ", "ports of generation 5")
 	s.deleteLedger(t, mux)
-	s.awaitClaims(t, mux, "20000/TCP restored/late http auto", "20001/TCP restored/web http auto", "20002/TCP restored/third http auto")
+	s.awaitClaims(t, mux, "20000/TCP restored/late http auto", "20001/TCP restored/web http auto",
+		"20002/TCP restored/third http auto")
 	s.awaitPublic(t, mux, "20000/TCP", "20001/TCP", "20002/TCP")
 }
 
@@ -187,7 +188,8 @@ func (s cases) movedLedger(t *testing.T) {
 func (s cases) strangersConfigMap(t *testing.T) {
 	key := types.NamespacedName{Namespace: muxNamespace, Name: "stranger-port-allocations"}
 	made, err := s.user.CoreV1().ConfigMaps(key.Namespace).Create(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: map[string]string{"theirs": "precious"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Data:       map[string]string{"theirs": "precious"},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -136,7 +136,9 @@ func (s cases) burst(t *testing.T) {
 	if got := s.Provider.Ensures(mux.String()); got > 6 {
 		t.Errorf("the provider programmed its load balancer %d times", got)
 	}
-	if got := s.writes(func(r faults.Request) bool { return r.Namespace == "burst" && r.Resource == "services" }); got > 150 {
+	if got := s.writes(func(r faults.Request) bool {
+		return r.Namespace == "burst" && r.Resource == "services"
+	}); got > 150 {
 		t.Errorf("100 channels took %d writes", got)
 	}
 
@@ -213,7 +215,8 @@ func (s cases) cannotMix(t *testing.T) {
 // sctp uses SCTP on a mux without a provider that limits protocols.
 func (s cases) sctp(t *testing.T) {
 	mux := s.mux(t, "sctp")
-	web := s.channel(t, "sctp", "web", mux, port("diameter", 3868, "SCTP"), port("plain", 3868, "TCP"), asks("diameter:auto,plain:auto"))
+	web := s.channel(t, "sctp", "web", mux, port("diameter", 3868, "SCTP"), port("plain", 3868, "TCP"),
+		asks("diameter:auto,plain:auto"))
 	s.backends(t, web, "web-1", "diameter:3868/SCTP plain:3868/TCP", "10.0.0.1")
 	s.awaitServed(t, web, "diameter:3868->20000, plain:3868->20000")
 	s.awaitPublic(t, mux, "20000/SCTP", "20000/TCP")
@@ -233,7 +236,8 @@ func (s cases) nodePorts(t *testing.T) {
 	had := s.get(t, mux).Spec.Ports[0].NodePort
 	filler := s.fillNodePorts(t, 3)
 
-	big := s.channel(t, "node-ports", "a-big-one", mux, port("a", 81, "TCP"), port("b", 82, "TCP"), port("c", 83, "TCP"), port("d", 84, "TCP"))
+	big := s.channel(t, "node-ports", "a-big-one", mux, port("a", 81, "TCP"), port("b", 82, "TCP"), port("c", 83, "TCP"),
+		port("d", 84, "TCP"))
 	s.awaitRefused(t, big, "MuxPatchRefused")
 	s.awaitTold(t, big, "port") // the API server's own words
 	small := s.channel(t, "node-ports", "small", mux, port("http", 85, "TCP"))
@@ -289,7 +293,8 @@ func (s cases) sameShortName(t *testing.T) {
 	victim, attacker, name := shortNameTwins()
 	mux := types.NamespacedName{Namespace: muxNamespace, Name: "twins"}
 	s.ledgerOfOriginal(t, mux, ledgerClaim{
-		Namespace: "twins", Service: victim, PortName: "http", Protocol: "TCP", ChannelPort: 80, MuxPort: 20000, Port: 20000, Source: "auto",
+		Namespace: "twins", Service: victim, PortName: "http", Protocol: "TCP", ChannelPort: 80, MuxPort: 20000, Port: 20000,
+		Source: "auto",
 	})
 	web := s.channel(t, "twins", victim, mux)
 	s.mux(t, "twins", func(svc *corev1.Service) { svc.Spec.Ports = []corev1.ServicePort{{Name: name, Port: 20000}} })
@@ -354,7 +359,8 @@ func (s cases) forged(t *testing.T) {
 	web := s.channel(t, "forged", "web", mux)
 	s.backends(t, web, "web-1", "http:8080", "10.0.0.1")
 	s.awaitServed(t, web, "http:80->20000")
-	thief := s.channel(t, "forged", "a-thief", mux, annotated("ports", "http:80->20000"), port("http", 80, "TCP"), asks("http:20000"))
+	thief := s.channel(t, "forged", "a-thief", mux, annotated("ports", "http:80->20000"), port("http", 80, "TCP"),
+		asks("http:20000"))
 	s.backends(t, thief, "thief-1", "http:8080", "10.6.6.6")
 	s.awaitRefused(t, thief, "MuxPortConflict") // and its forged annotation is removed
 	s.deleteLedger(t, mux)
@@ -383,12 +389,16 @@ func (s cases) missingMux(t *testing.T) {
 	for _, channel := range lost {
 		s.awaitNothing(t, channel, "False MuxNotFound")
 	}
-	before := s.writes(func(r faults.Request) bool { return r.Namespace == "missing" && strings.HasPrefix(r.Name, "lost-") })
+	before := s.writes(func(r faults.Request) bool {
+		return r.Namespace == "missing" && strings.HasPrefix(r.Name, "lost-")
+	})
 	s.backends(t, web, "web-1", "http:8080", "10.0.0.2")
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.2")
 	s.annotate(t, web, "external-ports", "http:8080")
 	s.awaitServed(t, web, "http:80->8080")
-	after := s.writes(func(r faults.Request) bool { return r.Namespace == "missing" && strings.HasPrefix(r.Name, "lost-") })
+	after := s.writes(func(r faults.Request) bool {
+		return r.Namespace == "missing" && strings.HasPrefix(r.Name, "lost-")
+	})
 	if before != after || before > 2*len(lost) {
 		t.Errorf("the channels of the missing mux took %d writes, then %d more", before, after-before)
 	}
@@ -400,7 +410,8 @@ func (s cases) paired(t *testing.T) {
 	mux := s.mux(t, "paired")
 	udp := s.channel(t, "paired", "udp", mux, port("dns", 20000, "UDP"))
 	s.awaitServed(t, udp, "dns:20000->20000")
-	p2p := s.channel(t, "paired", "p2p", mux, port("tcp", 30303, "TCP"), port("udp", 30303, "UDP"), asks("tcp:auto,udp:auto"))
+	p2p := s.channel(t, "paired", "p2p", mux, port("tcp", 30303, "TCP"), port("udp", 30303, "UDP"),
+		asks("tcp:auto,udp:auto"))
 	s.awaitServed(t, p2p, "tcp:30303->20001, udp:30303->20001")
 	s.awaitPublic(t, mux, "20000/UDP", "20001/TCP", "20001/UDP")
 }
@@ -412,7 +423,8 @@ func (s cases) foreign(t *testing.T) {
 		svc.Labels = map[string]string{"team": "platform"}
 		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "admin", Port: 20000, Protocol: "TCP"})
 	})
-	web := s.channel(t, "foreign", "web", mux, port("http", 80, "TCP"), asks("http:auto"), annotated("example.com/note", "theirs"),
+	web := s.channel(t, "foreign", "web", mux, port("http", 80, "TCP"), asks("http:auto"),
+		annotated("example.com/note", "theirs"),
 		func(svc *corev1.Service) {
 			svc.Labels, svc.Finalizers = map[string]string{"team": "a"}, []string{"example.com/theirs"}
 		})
@@ -429,7 +441,9 @@ func (s cases) foreign(t *testing.T) {
 	s.awaitTold(t, asking, "the mux's own", "admin")
 	for _, key := range []types.NamespacedName{mux, web} {
 		svc := s.get(t, key)
-		fine := slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "example.com/Fine" })
+		fine := slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == "example.com/Fine"
+		})
 		if !fine || svc.Annotations["example.com/note"] != "theirs" || svc.Labels["team"] == "" {
 			t.Errorf("%s lost fields of others: %v, %v, %v", key, svc.Labels, svc.Annotations, svc.Status.Conditions)
 		}
@@ -437,7 +451,9 @@ func (s cases) foreign(t *testing.T) {
 	s.annotate(t, web, "disabled", "true")
 	s.awaitCondition(t, web, "Programmed", "False Disabled")
 	svc := s.get(t, web)
-	fine := slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "example.com/Fine" })
+	fine := slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == "example.com/Fine"
+	})
 	if !fine || !slices.Equal(svc.Finalizers, []string{"example.com/theirs"}) {
 		t.Errorf("%v, %v", svc.Status.Conditions, svc.Finalizers)
 	}

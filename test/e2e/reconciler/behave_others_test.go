@@ -46,15 +46,18 @@ func (s *scene) awaitAnnotation(t *testing.T, service types.NamespacedName, key,
 // channels.
 func (s cases) hostnames(t *testing.T) {
 	mux := s.mux(t, "names", annotated(dnsNames, "mux.example.com"))
-	a := s.channel(t, "names-a", "web", mux, annotated("external-dns-hostname", "b.example.com,a.example.com"), annotated(dnsProxied, "true"))
+	a := s.channel(t, "names-a", "web", mux, annotated("external-dns-hostname", "b.example.com,a.example.com"),
+		annotated(dnsProxied, "true"))
 	s.awaitAnnotation(t, mux, dnsNames, "a.example.com,b.example.com,mux.example.com")
 	s.awaitAnnotation(t, mux, dnsProxied, "true")
 	s.awaitAnnotation(t, mux, newNames, "a.example.com,b.example.com")
 	s.awaitAnnotation(t, mux, newProxied, "true")
-	b := s.channel(t, "names-b", "web", mux, annotated("external-dns-hostname", "c.example.com"), annotated(dnsProxied, "false"))
+	b := s.channel(t, "names-b", "web", mux, annotated("external-dns-hostname", "c.example.com"),
+		annotated(dnsProxied, "false"))
 	s.awaitAnnotation(t, mux, dnsNames, "a.example.com,b.example.com,c.example.com,mux.example.com")
 	s.awaitAnnotation(t, mux, dnsProxied, "false") // true only if all channels say so
-	s.awaitAnnotation(t, mux, "aggregated-external-dns", "a.example.com,b.example.com,c.example.com,cloudflare-proxied=false")
+	s.awaitAnnotation(t, mux, "aggregated-external-dns",
+		"a.example.com,b.example.com,c.example.com,cloudflare-proxied=false")
 	s.delete(t, a)
 	s.awaitAnnotation(t, mux, dnsNames, "c.example.com,mux.example.com")
 	s.annotate(t, mux, dnsProxied, "true") // now the owner's own value
@@ -72,7 +75,8 @@ func (s cases) hostnameTaken(t *testing.T) {
 	mux := s.mux(t, "taken", annotated("allowed-hostnames", "*.example.com,*.{namespace}.example.org"))
 	first := s.channel(t, "taken-b", "web", mux, annotated("external-dns-hostname", "www.example.com"))
 	s.awaitAnnotation(t, mux, dnsNames, "www.example.com")
-	second := s.channel(t, "taken-a", "web", mux, annotated("external-dns-hostname", "www.example.com,mine.taken-a.example.org"))
+	second := s.channel(t, "taken-a", "web", mux,
+		annotated("external-dns-hostname", "www.example.com,mine.taken-a.example.org"))
 	s.awaitShown(t, second, "http:80->20001", "True MuxExternalDnsAnnotationConflict")
 	s.awaitTold(t, second, "Warning MuxExternalDnsAnnotationConflict ", "www.example.com", "taken-b")
 	s.awaitAnnotation(t, mux, dnsNames, "mine.taken-a.example.org,www.example.com")
@@ -238,11 +242,13 @@ func (s cases) drift(t *testing.T) {
 	s.annotate(t, web, "ports", "http:80->1")
 	s.awaitTold(t, web, "Normal MuxDriftCorrected ", "ports is \"http:80->20000\"")
 	settled()
-	s.patch(t, web, map[string]any{"status": map[string]any{"loadBalancer": nil, "conditions": nil}}, "status") // as GitOps tools do
+	// as GitOps tools do
+	s.patch(t, web, map[string]any{"status": map[string]any{"loadBalancer": nil, "conditions": nil}}, "status")
 	settled()
 
 	slice := s.slicesOn(t, mux)[0]
-	if err := s.user.DiscoveryV1().EndpointSlices(muxNamespace).Delete(t.Context(), slice.Name, metav1.DeleteOptions{}); err != nil {
+	if err := s.user.DiscoveryV1().EndpointSlices(muxNamespace).Delete(t.Context(), slice.Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
@@ -253,7 +259,9 @@ func (s cases) drift(t *testing.T) {
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
 
 	s.update(t, mux, func(svc *corev1.Service) { svc.Spec.Ports[0].Name = "mine" })
-	s.eventually(t, "the port has its name again", func() bool { return s.portName(t, mux, 20000) == is.Spec.Ports[0].Name })
+	s.eventually(t, "the port has its name again", func() bool {
+		return s.portName(t, mux, 20000) == is.Spec.Ports[0].Name
+	})
 	settled()
 	if told := having(s.events(t, mux), "MuxEndpoints"); len(told) != 1 || !strings.Contains(told[0], " 1: ") {
 		t.Errorf("a first write of backends was reported as drift: %v", told)
@@ -268,9 +276,10 @@ func (s cases) repeatedDrift(t *testing.T) {
 	other := s.channel(t, "quarrel", "other", mux)
 	s.awaitServed(t, other, "http:80->20001")
 	before := s.writes(writesOf(mux))
-	undone := s.react(t, mux, `{"spec":{"ports":[{"port":20000,"protocol":"TCP","$patch":"delete"}]}}`, "", func(svc *corev1.Service) bool {
-		return slices.Contains(publicOf(svc), "20000/TCP")
-	})
+	undone := s.react(t, mux, `{"spec":{"ports":[{"port":20000,"protocol":"TCP","$patch":"delete"}]}}`, "",
+		func(svc *corev1.Service) bool {
+			return slices.Contains(publicOf(svc), "20000/TCP")
+		})
 	s.eventually(t, "it has been put right three times", func() bool { return s.writes(writesOf(mux)) >= before+3 })
 	// A channel whose port is missing says so, and keeps its address.
 	s.awaitCondition(t, web, "Programmed", "False Contested")
@@ -336,7 +345,8 @@ func inOrder(t *testing.T, times []time.Time) {
 
 // react patches a Service whenever a condition is true, until the returned function is called. That function returns
 // the times of the patches.
-func (s *scene) react(t *testing.T, service types.NamespacedName, patch, subresource string, so func(*corev1.Service) bool) func() []time.Time {
+func (s *scene) react(t *testing.T, service types.NamespacedName, patch, subresource string,
+	so func(*corev1.Service) bool) func() []time.Time {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	all := s.user.CoreV1().Services(service.Namespace)
@@ -354,7 +364,8 @@ func (s *scene) react(t *testing.T, service types.NamespacedName, patch, subreso
 				continue
 			}
 			times = append(times, time.Now())
-			now, err := all.Patch(ctx, service.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, subresource)
+			now, err := all.Patch(ctx, service.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{},
+				subresource)
 			if err == nil {
 				done = now.ResourceVersion
 			} else if ctx.Err() == nil {

@@ -123,7 +123,8 @@ func (s cases) refusedPorts(t *testing.T) {
 	s.annotate(t, web, "external-ports", "http:8080")
 	s.patch(t, mux, map[string]any{"spec": map[string]any{"ports": []map[string]any{{"name": "other", "port": 7000}}}})
 	s.awaitCondition(t, web, "Programmed", "False MuxPatchRefused")
-	s.awaitTold(t, web, "Warning MuxPatchRefused ", "8080/TCP was taken off the mux", "not any more", "stays this channel's")
+	s.awaitTold(t, web, "Warning MuxPatchRefused ", "8080/TCP was taken off the mux", "not any more", "stays this "+
+		"channel's")
 	s.awaitServed(t, good[0], "http:8001->8001")
 	late := s.channel(t, "picky", "late", mux, port("http", 8080, "TCP"))
 	s.awaitRefused(t, late, "MuxPortConflict")
@@ -139,7 +140,8 @@ func (s cases) refusedNames(t *testing.T) {
 	web := s.channel(t, "named", "web", mux)
 	s.awaitServed(t, web, "http:80->20000")
 	const hostname = validation.FormerHostname
-	s.Apply(t, policy(mux, fmt.Sprintf("!('%[1]s' in object.metadata.annotations && object.metadata.annotations['%[1]s'].contains('evil'))", hostname),
+	s.Apply(t, policy(mux, fmt.Sprintf("!('%[1]s' in object.metadata.annotations && "+
+		"object.metadata.annotations['%[1]s'].contains('evil'))", hostname),
 		"no such name"))
 	s.awaitDenied(t, mux, fmt.Sprintf(`{"metadata":{"annotations":{"%s":"evil"}}}`, hostname))
 	s.annotate(t, web, "external-dns-hostname", "evil.example.com")
@@ -229,7 +231,8 @@ func (s *scene) awaitTriedAgain(t *testing.T, resource string, key types.Namespa
 
 // of returns whether a request is about an object. A create has the name only in its body.
 func of(r faults.Request, resource string, key types.NamespacedName) bool {
-	return r.Resource == resource && r.Subresource == "" && r.Namespace == key.Namespace && (r.Name == key.Name || r.Verb == "create")
+	return r.Resource == resource && r.Subresource == "" && r.Namespace == key.Namespace &&
+		(r.Name == key.Name || r.Verb == "create")
 }
 
 // toldOnce waits for an Event, which must be the only one.
@@ -256,7 +259,8 @@ func (s *scene) awaitMessage(t *testing.T, channel types.NamespacedName, kind, w
 // ever watches a Service. The returned function says whether the condition was true at any time.
 func (s *scene) ever(t *testing.T, service types.NamespacedName, so func(*corev1.Service) bool) func() bool {
 	t.Helper()
-	watch, err := s.user.CoreV1().Services(service.Namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + service.Name})
+	watch, err := s.user.CoreV1().Services(service.Namespace).Watch(t.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=" + service.Name})
 	if err != nil {
 		t.Fatal(err)
 	}

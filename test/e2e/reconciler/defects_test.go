@@ -58,7 +58,8 @@ func TestRestartAndUninstall(t *testing.T) {
 	d := defects{cases{newScene(t)}}
 	mux := d.mux(t, "restart")
 	for i := range 10 {
-		channel := d.channel(t, "restart", fmt.Sprintf("web-%d", 9-i), mux, annotated("external-dns-hostname", fmt.Sprintf("%d.example.com", i)))
+		channel := d.channel(t, "restart", fmt.Sprintf("web-%d", 9-i), mux,
+			annotated("external-dns-hostname", fmt.Sprintf("%d.example.com", i)))
 		d.backends(t, channel, channel.Name, "http:8080", "10.0.0.1")
 		d.awaitCondition(t, channel, "BackendsReady", "True HasBackends")
 	}
@@ -140,7 +141,9 @@ func TestRestartAndUninstall(t *testing.T) {
 	t.Run("12 an uninstall leaves everything hanging on a finalizer", func(t *testing.T) {
 		d.run.stop()
 		d.delete(t, loser)
-		if _, err := d.user.CoreV1().Services(loser.Namespace).Get(t.Context(), loser.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if _,
+			err := d.user.CoreV1().Services(loser.Namespace).Get(t.Context(), loser.Name,
+			metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("a deleted channel still exists: %v", err)
 		}
 		for _, namespace := range []string{"restart", muxNamespace} {
@@ -184,7 +187,8 @@ func (d defects) endpointsFirst(t *testing.T) {
 
 func (d defects) unnamedEndpointPort(t *testing.T) {
 	mux := d.mux(t, "nameless")
-	bad, good := d.channel(t, "nameless", "bad", mux, selectorless, port("http", 80, "TCP")), d.channel(t, "nameless", "good", mux, port("http", 81, "TCP"))
+	bad, good := d.channel(t, "nameless", "bad", mux, selectorless, port("http", 80, "TCP")), d.channel(t, "nameless",
+		"good", mux, port("http", 81, "TCP"))
 	d.Apply(t, `
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
@@ -244,7 +248,8 @@ func (d defects) boundedAnnotations(t *testing.T) {
 // seenAtOnce checks that changes are handled at once: there are no polling rounds.
 func (d defects) seenAtOnce(t *testing.T) {
 	mux := d.mux(t, "at-once")
-	gone, web := d.channel(t, "at-once", "gone", mux, port("http", 80, "TCP")), d.channel(t, "at-once", "web", mux, port("http", 81, "TCP"))
+	gone, web := d.channel(t, "at-once", "gone", mux, port("http", 80, "TCP")), d.channel(t, "at-once", "web", mux,
+		port("http", 81, "TCP"))
 	d.awaitServed(t, gone, "http:80->80")
 	d.awaitServed(t, web, "http:81->81")
 	d.delete(t, gone)
@@ -265,7 +270,9 @@ func (d defects) muxGoesAtOnce(t *testing.T) {
 	d.awaitServed(t, web, "http:80->20000")
 	d.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
 	d.delete(t, mux)
-	if _, err := d.user.CoreV1().Services(mux.Namespace).Get(t.Context(), mux.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _,
+		err := d.user.CoreV1().Services(mux.Namespace).Get(t.Context(), mux.Name,
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the mux still exists: %v", err)
 	}
 	d.awaitRefused(t, web, "MuxNotFound")

@@ -41,7 +41,8 @@ func TestBothReleasesOfExternalDNSReadAMux(t *testing.T) {
 		{product: binaries.ExternalDNS(), owns: "current.example.com"},
 	} {
 		t.Run(tc.product.String(), func(t *testing.T) {
-			out, err := s.Run(t.Context(), cluster.Program{Args: []string{filepath.Join(bin[tc.product.Name], "externaldns"), "--namespace=" + mux.Namespace}})
+			out, err := s.Run(t.Context(),
+				cluster.Program{Args: []string{filepath.Join(bin[tc.product.Name], "externaldns"), "--namespace=" + mux.Namespace}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,7 +34,9 @@ func TestAnAPIServerThatFails(t *testing.T) {
 			})
 		}
 	}
-	t.Run("every kind of write is made and its answer lost", func(t *testing.T) { s.failWrites(t, "lost", faults.DropAfter()) })
+	t.Run("every kind of write is made and its answer lost", func(t *testing.T) {
+		s.failWrites(t, "lost", faults.DropAfter())
+	})
 	t.Run("a temporary error doesn't count as a channel's refusal", func(t *testing.T) { s.passesByItself(t) })
 	for _, resource := range []string{"services", "configmaps", "endpointslices"} {
 		watched := faults.Match{Resource: resource}

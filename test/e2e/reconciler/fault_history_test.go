@@ -134,7 +134,8 @@ func (h *history) soFar(t *testing.T) []state {
 	var marks []client.Object
 	for _, create := range []func() (client.Object, error){
 		func() (client.Object, error) {
-			return h.w.user.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: mark}, metav1.CreateOptions{})
+			return h.w.user.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: mark},
+				metav1.CreateOptions{})
 		},
 		func() (client.Object, error) {
 			return h.w.user.CoreV1().Services("default").Create(t.Context(), &corev1.Service{ObjectMeta: mark,

@@ -93,7 +93,8 @@ func (s *scene) settled(t *testing.T, mux types.NamespacedName) error {
 			return fmt.Errorf("%s: owns %t, shows %q, is %q", channel.Name, owned[channel.Name], address(channel), accepted)
 		}
 		// A channel is refused only because another one has the number.
-		if number, fixed := strings.CutPrefix(channel.Annotations[prefix+"/external-ports"], "tcp:"); fixed && number != "auto" &&
+		if number, fixed := strings.CutPrefix(channel.Annotations[prefix+"/external-ports"], "tcp:"); fixed &&
+			number != "auto" &&
 			!slices.Contains(public, number+"/TCP") {
 			return fmt.Errorf("%s is free, but %s, which asks for it, is refused", number, channel.Name)
 		}

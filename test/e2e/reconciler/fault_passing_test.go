@@ -39,7 +39,8 @@ func (s *scene) passesByItself(t *testing.T) {
 		// client-go retries some of the failed patches itself. A write in parts would need two more successful writes
 		// for two channels.
 		if made := s.writes(onMux) - before; fails.Hits() != 3 || made > 3+2 {
-			t.Errorf("%s: %d of %d patches of the mux failed, want at most two that succeed for two channels", name, fails.Hits(), made)
+			t.Errorf("%s: %d of %d patches of the mux failed, want at most two that succeed for two channels", name,
+				fails.Hits(), made)
 		}
 		cluster.Eventually(t, "an Event on the mux reports the new ports", func(context.Context) error {
 			told := strings.Join(s.events(t, mux), "\n")

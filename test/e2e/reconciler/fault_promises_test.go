@@ -142,7 +142,8 @@ func (c *checker) mux(key types.NamespacedName, before, now *corev1.Service) {
 			c.goes(stamp, slot, name, has)
 		}
 	}
-	if old, _ := c.language.ParseMux(before); mux.Generation > c.ledgers[key].Generation && old.Generation != mux.Generation {
+	if old, _ := c.language.ParseMux(before); mux.Generation > c.ledgers[key].Generation &&
+		old.Generation != mux.Generation {
 		c.breaks("claims", "generation %d is ahead of the ledger's %d", mux.Generation, c.ledgers[key].Generation)
 	}
 }

@@ -72,7 +72,8 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 	t.Helper()
 	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.LogLevel = muxNamespace, "127.0.0.1:0", "info"
-	// Long times keep it the leader on a busy machine. A leader renews its lease in each retry period, which costs the API server time.
+	// Long times keep it the leader on a busy machine. A leader renews its lease in each retry period, which costs the API
+	// server time.
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 500*time.Millisecond
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst = -1, -1
@@ -140,7 +141,8 @@ func (w *world) mux(t *testing.T, name string, edits ...edit) types.NamespacedNa
 }
 
 // channel creates a channel of a mux. Unless an edit adds a port, it has http on 80, as auto.
-func (w *world) channel(t *testing.T, namespace, name string, mux types.NamespacedName, edits ...edit) types.NamespacedName {
+func (w *world) channel(t *testing.T, namespace, name string, mux types.NamespacedName,
+	edits ...edit) types.NamespacedName {
 	t.Helper()
 	w.namespace(t, namespace)
 	no := false
@@ -257,8 +259,9 @@ func address(svc *corev1.Service) string {
 	return strings.Join(list, ", ")
 }
 
-// events returns the Events about an object as text: types, reasons, counts and messages. Those of the API server itself
-// are left out: its repair loops may call a cluster IP "not allocated" if they look just as the Service is created.
+// events returns the Events about an object as text: types, reasons, counts and messages. Those of the API server
+// itself are left out: its repair loops may call a cluster IP "not allocated" if they look just as the Service is
+// created.
 func (w *world) events(t *testing.T, about types.NamespacedName) []string {
 	t.Helper()
 	list, err := w.user.CoreV1().Events(about.Namespace).List(t.Context(), metav1.ListOptions{

@@ -76,10 +76,12 @@ func TestMutatingAdmission(t *testing.T) {
 		mux := s.mux(t, "spoken")
 		api := s.channel(t, "spoken", "api", mux)
 		s.awaitServed(t, api, "http:80->20000")
-		s.Apply(t, mutation(onStatus, `{operations: [UPDATE], apiGroups: [""], apiVersions: ["v1"], resources: [services/status]}`))
+		s.Apply(t, mutation(onStatus,
+			`{operations: [UPDATE], apiGroups: [""], apiVersions: ["v1"], resources: [services/status]}`))
 		s.awaitMutation(t, onStatus, "status")
 		s.annotate(t, api, "disabled", "true")
-		s.awaitTold(t, mux, "Warning MuxPatchRefused ", "the status of channel spoken/api", "the annotation "+onStatus, "restraint.tolerate")
+		s.awaitTold(t, mux, "Warning MuxPatchRefused ", "the status of channel spoken/api", "the annotation "+onStatus,
+			"restraint.tolerate")
 	})
 }
 
@@ -90,7 +92,9 @@ func (s *scene) skipWithoutMutation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "mutatingadmissionpolicies" }) {
+	if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+		return r.Name == "mutatingadmissionpolicies"
+	}) {
 		t.Skip("this Kubernetes has no MutatingAdmissionPolicy v1")
 	}
 }
@@ -98,7 +102,8 @@ func (s *scene) skipWithoutMutation(t *testing.T) {
 // mutate adds a label and an annotation to every object that the reconciler writes.
 func (s *scene) mutate(t *testing.T, note string) {
 	t.Helper()
-	s.Apply(t, mutation(note, `{operations: [CREATE, UPDATE], apiGroups: [""], apiVersions: ["v1"], resources: [configmaps, services, services/status]},
+	s.Apply(t, mutation(note,
+		`{operations: [CREATE, UPDATE], apiGroups: [""], apiVersions: ["v1"], resources: [configmaps, services, services/status]},
       {operations: [CREATE, UPDATE], apiGroups: [discovery.k8s.io], apiVersions: ["v1"], resources: [endpointslices]}`))
 	s.awaitMutation(t, note)
 }
@@ -131,7 +136,8 @@ func (s *scene) awaitMutation(t *testing.T, note string, subresources ...string)
 	t.Helper()
 	cluster.Eventually(t, "objects get the annotation "+note, func(ctx context.Context) error {
 		svc, err := s.user.CoreV1().Services("default").Patch(ctx, "kubernetes", types.MergePatchType,
-			[]byte(`{"metadata":{"annotations":{"tried":"yes"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresources...)
+			[]byte(`{"metadata":{"annotations":{"tried":"yes"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}},
+			subresources...)
 		if err == nil && svc.Annotations[note] == "" {
 			err = errors.New("the annotation isn't added yet")
 		}
@@ -149,7 +155,8 @@ func (s *scene) awaitMarked(t *testing.T, mux, channel types.NamespacedName) {
 		}
 		objects := map[string]metav1.Object{"ledger": ledger, "mux": s.get(t, mux), "channel": s.get(t, channel)}
 		slicesOfMux, err := s.user.DiscoveryV1().EndpointSlices(mux.Namespace).List(ctx,
-			metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + mux.Name + "," + discoveryv1.LabelManagedBy + "=" + prefix})
+			metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + mux.Name + "," + discoveryv1.LabelManagedBy +
+				"=" + prefix})
 		if err != nil || len(slicesOfMux.Items) == 0 {
 			return errors.Join(err, fmt.Errorf("the mux has %d slices", len(slicesOfMux.Items)))
 		}

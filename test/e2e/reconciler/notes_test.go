@@ -20,7 +20,8 @@ func TestNotesNameTheNamespacesOfMuxes(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := func(values ...string) string {
-		args := []string{"install", "svc-mux", chart, "--namespace", muxNamespace, "--dry-run=server", "--set", "certs.mode=selfManaged"}
+		args := []string{"install", "svc-mux", chart, "--namespace", muxNamespace, "--dry-run=server", "--set",
+			"certs.mode=selfManaged"}
 		for _, value := range values {
 			args = append(args, "--set", value)
 		}
@@ -34,12 +35,16 @@ func TestNotesNameTheNamespacesOfMuxes(t *testing.T) {
 		values        []string
 		want, without string
 	}{
-		"all namespaces":                      {nil, "--set 'rbac.muxNamespaces={edge," + muxNamespace + "}'", "doesn't serve"},
-		"no default mux":                      {[]string{"defaultLoadBalancer.create=false"}, "--set 'rbac.muxNamespaces={edge}'", "doesn't serve"},
-		"a missing namespace":                 {[]string{"rbac.muxNamespaces={" + muxNamespace + "}"}, "doesn't list them: edge\n", "--set 'rbac.muxNamespaces"},
-		"all namespaces with muxes":           {[]string{"rbac.muxNamespaces={" + muxNamespace + ",edge}"}, "", "muxNamespaces"},
+		"all namespaces": {nil, "--set 'rbac.muxNamespaces={edge," + muxNamespace + "}'", "doesn't serve"},
+		"no default mux": {[]string{"defaultLoadBalancer.create=false"}, "--set 'rbac.muxNamespaces={edge}'",
+			"doesn't serve"},
+		"a missing namespace": {[]string{"rbac.muxNamespaces={" + muxNamespace + "}"}, "doesn't list them: " +
+			"edge\n", "--set 'rbac.muxNamespaces"},
+		"all namespaces with muxes": {[]string{"rbac.muxNamespaces={" + muxNamespace + ",edge}"}, "",
+			"muxNamespaces"},
 		"rights that the chart doesn't grant": {[]string{"rbac.create=false"}, "", "muxNamespaces"},
-		"muxes of another prefix don't count": {[]string{"api.prefix=other.example.com"}, "--set 'rbac.muxNamespaces={" + muxNamespace + "}'", "edge,"},
+		"muxes of another prefix don't count": {[]string{"api.prefix=other.example.com"},
+			"--set 'rbac.muxNamespaces={" + muxNamespace + "}'", "edge,"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := notes(tc.values...)

@@ -111,7 +111,8 @@ func (s *scene) drains(t *testing.T) {
 	was := s.claims(t, mux)
 
 	said, err := s.once(t, drained)
-	expect(t, said, err, "mux svc-mux/mux: cleaned 3 channel(s), removed 3 port(s) and 1 slice(s); its ledger keeps 3 number(s)\n",
+	expect(t, said, err, "mux svc-mux/mux: cleaned 3 channel(s), removed 3 port(s) and 1 slice(s); its ledger keeps 3 "+
+		"number(s)\n",
 		"mux svc-mux/other: cleaned 1 channel(s), removed 1 port(s) and 0 slice(s); its ledger keeps 1 number(s)\n",
 		"mux svc-mux/nowhere: cleaned 1 channel(s)")
 	for _, channel := range []types.NamespacedName{web, api, bye, far, lost} {
@@ -178,7 +179,10 @@ func (s *scene) clear(t *testing.T, services ...types.NamespacedName) {
 // tries runs trials on a mux with an address, and on one without.
 func (s *scene) tries(t *testing.T) {
 	mux := s.mux(t, "tried")
-	poor := s.mux(t, "poor", func(svc *corev1.Service) { class := "example.com/none"; svc.Spec.LoadBalancerClass = &class })
+	poor := s.mux(t, "poor", func(svc *corev1.Service) {
+		class := "example.com/none"
+		svc.Spec.LoadBalancerClass = &class
+	})
 	run := s.again(t)
 	defer run.stop()
 	_, err := s.once(t, s.trying("tried"))
@@ -186,7 +190,8 @@ func (s *scene) tries(t *testing.T) {
 
 	s.guard(t)
 	said, err := s.once(t, s.trying("tried"))
-	expect(t, said, err, "admission is on guard", "made channel svc-mux/svc-lb-mux-try-", "it has 203.0.113.", "port 20000/TCP",
+	expect(t, said, err, "admission is on guard", "made channel svc-mux/svc-lb-mux-try-", "it has 203.0.113.",
+		"port 20000/TCP",
 		"took the channel away, and its port is off the mux")
 	s.awaitPublic(t, mux, "101/TCP")
 	said, err = s.once(t, s.trying("poor.svc-mux"))

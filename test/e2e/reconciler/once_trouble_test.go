@@ -19,7 +19,9 @@ func anything(r faults.Request) bool { return r.Resource != "events" }
 // triesInVain runs trials with each possible fault. The last one is that no reconciler runs.
 func (s *scene) triesInVain(t *testing.T) {
 	s.guard(t)
-	unranged := s.mux(t, "unranged", annotated("port-range", ""), func(svc *corev1.Service) { delete(svc.Annotations, prefix+"/port-range") })
+	unranged := s.mux(t, "unranged", annotated("port-range", ""), func(svc *corev1.Service) {
+		delete(svc.Annotations, prefix+"/port-range")
+	})
 	closed := s.mux(t, "closed", annotated("allowed-namespaces", "team-a"))
 	broken := s.mux(t, "broken", annotated("max-ports", "many"))
 	lonely := s.mux(t, "lonely")
@@ -109,7 +111,8 @@ func (s *scene) waitsForTheLease(t *testing.T) {
 	s.awaitServed(t, one, "http:80->22000")
 	before := s.writes(anything)
 	said, err := s.once(t, drained, func(p *process.Process) { p.Options.Patience = 2 * time.Second })
-	expectFailure(t, err, "given up after 2s", "the lease svc-mux/svc-lb-mux-reconciler, which", "holds", "scale --replicas=0")
+	expectFailure(t, err, "given up after 2s", "the lease svc-mux/svc-lb-mux-reconciler, which", "holds",
+		"scale --replicas=0")
 	if !strings.Contains(said, "waiting for the lease") {
 		t.Errorf("the output is %q", said)
 	}
@@ -128,8 +131,9 @@ func (s *scene) inheritsTheLease(t *testing.T) {
 	mux := s.mux(t, "inherited", annotated("port-range", "22500-22599"))
 	now, span := metav1.NewMicroTime(time.Now()), int32(3600)
 	set := s.user.CoordinationV1().Leases(muxNamespace)
-	_, err := s.user.CoreV1().Pods(muxNamespace).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: lease + "-5d4-there"},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}}}}, metav1.CreateOptions{})
+	_, err := s.user.CoreV1().Pods(muxNamespace).Create(t.Context(),
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: lease + "-5d4-there"},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}}}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +147,9 @@ func (s *scene) inheritsTheLease(t *testing.T) {
 		"a process outside of the cluster":   {"laptop_1", false},
 	} {
 		holder := tc.holder
-		_, err := set.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: lease}, Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: &holder, LeaseDurationSeconds: &span, AcquireTime: &now, RenewTime: &now}}, metav1.CreateOptions{})
+		_, err := set.Create(t.Context(),
+			&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: lease}, Spec: coordinationv1.LeaseSpec{
+				HolderIdentity: &holder, LeaseDurationSeconds: &span, AcquireTime: &now, RenewTime: &now}}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +175,8 @@ func (s *scene) inheritsTheLease(t *testing.T) {
 
 // drainsWhatItMay drains two muxes, one of which is frozen.
 func (s *scene) drainsWhatItMay(t *testing.T) {
-	frozen, fine := s.mux(t, "frozen", annotated("port-range", "23000-23099")), s.mux(t, "fine", annotated("port-range", "24000-24099"))
+	frozen, fine := s.mux(t, "frozen", annotated("port-range", "23000-23099")), s.mux(t, "fine",
+		annotated("port-range", "24000-24099"))
 	run := s.again(t)
 	stays, goes := s.channel(t, "may", "stays", frozen, selectorless), s.channel(t, "may", "goes", fine)
 	s.awaitServed(t, stays, "http:80->23000")
@@ -181,30 +187,36 @@ func (s *scene) drainsWhatItMay(t *testing.T) {
 	s.writeLedger(t, frozen, map[string]string{"allocations.json": "{"})
 	said, err := s.once(t, drained)
 	expectFailure(t, err, "mux svc-mux/frozen is frozen, and keeps its ports", "drain again")
-	expect(t, said, nil, "mux svc-mux/frozen: left as it is: PortAllocationStoreInvalid", "mux svc-mux/fine: cleaned 1 channel(s), removed 1 port(s)")
+	expect(t, said, nil, "mux svc-mux/frozen: left as it is: PortAllocationStoreInvalid", "mux svc-mux/fine: cleaned 1 "+
+		"channel(s), removed 1 port(s)")
 	s.checkBare(t, goes)
 	s.awaitServed(t, stays, "http:80->23000")
 	s.awaitCarried(t, frozen, "23000/TCP 8080: 10.1.0.1")
 
 	s.deleteLedger(t, frozen)
 	said, err = s.once(t, drained)
-	expect(t, said, err, "mux svc-mux/frozen: cleaned 1 channel(s), removed 1 port(s) and 1 slice(s); its ledger keeps 1 number(s)")
+	expect(t, said, err, "mux svc-mux/frozen: cleaned 1 channel(s), removed 1 port(s) and 1 slice(s); its ledger keeps "+
+		"1 number(s)")
 	s.awaitClaims(t, frozen, "23000/TCP may/stays http auto")
 	s.clear(t, stays, goes, frozen, fine)
 }
 
-// drainsAround uses a channel whose status can't be written. Everything else must be drained, and the output must name the channel.
+// drainsAround uses a channel whose status can't be written. Everything else must be drained, and the output must name
+// the channel.
 func (s *scene) drainsAround(t *testing.T) {
 	const namespace = "around"
-	mux, other := s.mux(t, "around", annotated("port-range", "26000-26099")), s.mux(t, "around-2", annotated("port-range", "26500-26599"))
+	mux, other := s.mux(t, "around", annotated("port-range", "26000-26099")), s.mux(t, "around-2",
+		annotated("port-range", "26500-26599"))
 	run := s.again(t)
-	fine, beside, mute := s.channel(t, namespace, "fine", mux), s.channel(t, namespace, "beside", other), s.channel(t, namespace, "mute", other)
+	fine, beside, mute := s.channel(t, namespace, "fine", mux), s.channel(t, namespace, "beside", other), s.channel(t,
+		namespace, "mute", other)
 	s.awaitServed(t, fine, "http:80->26000")
 	s.awaitServed(t, beside, "http:80->26500")
 	s.awaitServed(t, mute, "http:80->26501")
 	run.stop()
 	writes := s.proxy.Add(faults.Rule{
-		Match: faults.Match{Verbs: []string{"patch"}, Resource: "services/status", Namespace: namespace, Name: mute.Name}, Do: faults.Answer(403),
+		Match: faults.Match{Verbs: []string{"patch"}, Resource: "services/status", Namespace: namespace, Name: mute.Name},
+		Do:    faults.Answer(403),
 	})
 	said, err := s.once(t, drained, func(p *process.Process) { p.Options.Patience = 6 * time.Second })
 	expectFailure(t, err, "given up after 6s", "around/mute")
@@ -233,7 +245,8 @@ func (s *scene) drainsDry(t *testing.T) {
 	s.awaitCarried(t, mux, "25000/TCP 8080: 10.1.0.1")
 	s.quiet(t, time.Second)
 	before := s.writes(anything)
-	said, err := s.once(t, drained, func(p *process.Process) { p.Options.DryRun = "true" }) // a dry run doesn't need the lease
+	// a dry run doesn't need the lease
+	said, err := s.once(t, drained, func(p *process.Process) { p.Options.DryRun = "true" })
 	expect(t, said, err, "hide dry/one: the address goes", "publish on svc-mux/dry", "delete EndpointSlice svc-mux/")
 	if after := s.writes(anything); after != before {
 		t.Errorf("the dry run wrote %d times", after-before)

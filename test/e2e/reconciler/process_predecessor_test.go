@@ -95,7 +95,8 @@ func (s *scene) pod(t *testing.T, name string, labels map[string]string) {
 
 func (s *scene) endPod(t *testing.T, name string) {
 	t.Helper()
-	err := s.user.CoreV1().Pods(muxNamespace).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+	err := s.user.CoreV1().Pods(muxNamespace).Delete(t.Context(), name,
+		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,9 @@ func (r *running) awaitLog(t *testing.T, want string) {
 func awaitLists(t *testing.T, proxy *faults.Proxy) {
 	t.Helper()
 	lists := func() int {
-		return proxy.Snapshot().Where(func(key faults.Key) bool { return key.Verb == "list" && key.Resource == "pods" }).Total()
+		return proxy.Snapshot().Where(func(key faults.Key) bool {
+			return key.Verb == "list" && key.Resource == "pods"
+		}).Total()
 	}
 	before := lists()
 	cluster.Eventually(t, "pods are listed twice more", func(context.Context) error {

@@ -71,7 +71,8 @@ func (s *scene) metricsOfAMux(t *testing.T) {
 	run.stop()
 	for line := range strings.Lines(run.log.String()) {
 		var entry struct{ Level, Msg, Time string }
-		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Level == "" || entry.Msg == "" || entry.Time == "" {
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Level == "" || entry.Msg == "" ||
+			entry.Time == "" {
 			t.Errorf("not a line of a JSON log: %s", line)
 		}
 	}
@@ -109,7 +110,8 @@ func (r *running) series(ctx context.Context, mux string) ([]string, error) {
 			}
 			slices.Sort(words[1:])
 			if of == mux {
-				series = append(series, strings.Join(append(words, fmt.Sprint(metric.GetGauge().GetValue()+metric.GetCounter().GetValue())), " "))
+				series = append(series,
+					strings.Join(append(words, fmt.Sprint(metric.GetGauge().GetValue()+metric.GetCounter().GetValue())), " "))
 			}
 		}
 	}
@@ -151,7 +153,8 @@ func (r *running) checkOwnSeries(t *testing.T) {
 	for name, family := range families {
 		for _, metric := range family.Metric {
 			for _, label := range metric.Label {
-				if l := label.GetName(); strings.HasPrefix(name, "svc_lb_mux_") && (l == "channel" || l == "port" || l == "service") {
+				if l := label.GetName(); strings.HasPrefix(name, "svc_lb_mux_") &&
+					(l == "channel" || l == "port" || l == "service") {
 					t.Errorf("%s has a label %s", name, l)
 				}
 				if name == "svc_lb_mux_writes_total" {

@@ -28,7 +28,8 @@ metadata: {name: reconciler-may-do-anything}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects: [{kind: ServiceAccount, namespace: `+muxNamespace+`, name: `+release+`}]
 ---
-`+w.render(t, release, append(values, "fullnameOverride="+leaseName, "serviceAccount.name="+release), "reconciler-policy.yaml"))
+`+w.render(t, release, append(values, "fullnameOverride="+leaseName, "serviceAccount.name="+release),
+		"reconciler-policy.yaml"))
 	w.Config = w.impersonating(release)
 	w.awaitPolicies(t, w.Config)
 }

@@ -122,12 +122,13 @@ func (w *world) grant(t *testing.T, release string, set []string) []product.Righ
 func (w *world) withoutStreamedLists(t *testing.T) *faults.Proxy {
 	t.Helper()
 	proxy := w.through(t)
-	proxy.Add(faults.Rule{Match: faults.Match{Verbs: []string{"watch"}}, Do: func(call *faults.Call, next faults.Next) (*http.Response, error) {
-		if call.HTTP.URL.Query().Get("sendInitialEvents") == "true" {
-			return faults.Answer(http.StatusUnprocessableEntity)(call, next)
-		}
-		return next()
-	}})
+	proxy.Add(faults.Rule{Match: faults.Match{Verbs: []string{"watch"}},
+		Do: func(call *faults.Call, next faults.Next) (*http.Response, error) {
+			if call.HTTP.URL.Query().Get("sendInitialEvents") == "true" {
+				return faults.Answer(http.StatusUnprocessableEntity)(call, next)
+			}
+			return next()
+		}})
 	return proxy
 }
 
@@ -209,7 +210,8 @@ func (s *scene) drifts(t *testing.T, mux, web types.NamespacedName) {
 	s.patch(t, web, map[string]any{"status": map[string]any{"loadBalancer": nil, "conditions": nil}}, "status")
 	s.awaitServed(t, web, "http:80->20000")
 	for _, slice := range s.slicesOn(t, mux) {
-		if err := s.user.DiscoveryV1().EndpointSlices(slice.Namespace).Delete(t.Context(), slice.Name, metav1.DeleteOptions{}); err != nil {
+		if err := s.user.DiscoveryV1().EndpointSlices(slice.Namespace).Delete(t.Context(), slice.Name,
+			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -234,16 +236,20 @@ func (s *scene) loses(t *testing.T, mux, web types.NamespacedName) {
 }
 
 // leaveEndpoints creates the original's Endpoints on a mux.
-func (w *world) leaveEndpoints(t *testing.T, mux types.NamespacedName, subsets []corev1.EndpointSubset) { //nolint:staticcheck // deprecated, and what the original writes
+func (w *world) leaveEndpoints(t *testing.T, mux types.NamespacedName,
+	subsets []corev1.EndpointSubset) { //nolint:staticcheck // deprecated, and what the original writes
 	t.Helper()
-	_, err := w.user.CoreV1().Endpoints(mux.Namespace).Create(t.Context(), &corev1.Endpoints{ //nolint:staticcheck // as above
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: mux.Namespace, Name: mux.Name,
-			Labels:      map[string]string{"app.kubernetes.io/managed-by": "svc-lb-mux", "app.kubernetes.io/component": "mux-endpoints"},
-			Annotations: map[string]string{prefix + "/managed": "true", prefix + "/mux": mux.String(), prefix + "/channels": `[]`},
-		},
-		Subsets: subsets,
-	}, metav1.CreateOptions{})
+	_, err := w.user.CoreV1().Endpoints(mux.Namespace).Create(t.Context(),
+		&corev1.Endpoints{ //nolint:staticcheck // as above
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: mux.Namespace, Name: mux.Name,
+				Labels: map[string]string{"app.kubernetes.io/managed-by": "svc-lb-mux",
+					"app.kubernetes.io/component": "mux-endpoints"},
+				Annotations: map[string]string{prefix + "/managed": "true", prefix + "/mux": mux.String(),
+					prefix + "/channels": `[]`},
+			},
+			Subsets: subsets,
+		}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,11 +55,14 @@ func (s *scene) leave(t *testing.T, name string, state func(*estate) map[string]
 	t.Helper()
 	e := &estate{scene: s, mux: types.NamespacedName{Namespace: muxNamespace, Name: name}}
 	for i, p := range []estatePort{
-		{channel: types.NamespacedName{Name: "api"}, name: "http", protocol: "TCP", number: 80, public: 20000, source: "auto"},
+		{channel: types.NamespacedName{Name: "api"}, name: "http", protocol: "TCP", number: 80, public: 20000,
+			source: "auto"},
 		{channel: types.NamespacedName{Name: "dns"}, name: "tcp", protocol: "TCP", number: 53, public: 53, source: "static"},
 		{channel: types.NamespacedName{Name: "dns"}, name: "udp", protocol: "UDP", number: 53, public: 53, source: "static"},
-		{channel: types.NamespacedName{Name: "p2p"}, name: "p2p", protocol: "TCP", number: 30303, public: 8080, source: "static"},
-		{channel: types.NamespacedName{Name: "p2p"}, name: "admin", protocol: "TCP", number: 9000, public: 20007, source: "auto"},
+		{channel: types.NamespacedName{Name: "p2p"}, name: "p2p", protocol: "TCP", number: 30303, public: 8080,
+			source: "static"},
+		{channel: types.NamespacedName{Name: "p2p"}, name: "admin", protocol: "TCP", number: 9000, public: 20007,
+			source: "auto"},
 	} {
 		p.channel.Namespace, p.backend = name, fmt.Sprintf("10.0.7.%d", i+1)
 		e.ports = append(e.ports, p)
@@ -115,7 +118,8 @@ func (e *estate) leaveChannel(t *testing.T, channel types.NamespacedName) {
 			external = append(external, fmt.Sprintf("%s:%d", p.name, p.public))
 		}
 	}
-	edits = append(edits, annotated("ports", strings.Join(shown, ", ")), annotated("external-ports", strings.Join(external, ",")),
+	edits = append(edits, annotated("ports", strings.Join(shown, ", ")),
+		annotated("external-ports", strings.Join(external, ",")),
 		func(svc *corev1.Service) { svc.Finalizers = []string{finalizer} })
 	e.scene.channel(t, channel.Namespace, channel.Name, e.mux, edits...)
 	cluster.Eventually(t, "the mux has an address", func(context.Context) error {
@@ -124,7 +128,8 @@ func (e *estate) leaveChannel(t *testing.T, channel types.NamespacedName) {
 		}
 		return nil
 	})
-	e.patch(t, channel, map[string]any{"status": map[string]any{"loadBalancer": e.get(t, e.mux).Status.LoadBalancer}}, "status")
+	e.patch(t, channel, map[string]any{"status": map[string]any{"loadBalancer": e.get(t, e.mux).Status.LoadBalancer}},
+		"status")
 }
 
 // claimsOf returns the state as the original's later versions write it: claims, and a list of picked numbers.
@@ -149,7 +154,8 @@ func allocationsOf(e *estate) map[string]any {
 	for _, p := range e.ports {
 		if p.source == "auto" {
 			allocations = append(allocations, map[string]any{
-				"namespace": p.channel.Namespace, "service": p.channel.Name, "portName": p.name, "protocol": p.protocol, "port": p.public,
+				"namespace": p.channel.Namespace, "service": p.channel.Name, "portName": p.name, "protocol": p.protocol,
+				"port": p.public,
 			})
 		}
 	}
@@ -196,7 +202,8 @@ func (e *estate) leaveBackends(t *testing.T) {
 			all = append(all, subset(p.muxName(), &p))
 		}
 		_, err := e.user.CoreV1().Endpoints(channel.Namespace).Create(t.Context(),
-			&corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: channel.Name}, Subsets: own}, metav1.CreateOptions{}) //nolint:staticcheck // as above
+			&corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: channel.Name}, Subsets: own},
+			metav1.CreateOptions{}) //nolint:staticcheck // as above
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +245,8 @@ func slicesByName(list []discoveryv1.EndpointSlice) map[types.NamespacedName]*di
 }
 
 // reaches returns whether a slice of a Service leads from a port to a ready backend.
-func reaches(all map[types.NamespacedName]*discoveryv1.EndpointSlice, service types.NamespacedName, port, backend string) bool {
+func reaches(all map[types.NamespacedName]*discoveryv1.EndpointSlice, service types.NamespacedName, port,
+	backend string) bool {
 	for key, slice := range all {
 		if key.Namespace != service.Namespace || slice.Labels[discoveryv1.LabelServiceName] != service.Name ||
 			!slices.ContainsFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return *p.Name == port }) {

@@ -30,7 +30,9 @@ func TestTakeover(t *testing.T) {
 	s.restrain(t)
 	s.proxy = s.through(t)
 	t.Run("with claims", func(t *testing.T) { takeOver(t, s.leave(t, "claims", claimsOf)) })
-	t.Run("with allocations of the first versions", func(t *testing.T) { takeOver(t, s.leave(t, "allocations", allocationsOf)) })
+	t.Run("with allocations of the first versions", func(t *testing.T) {
+		takeOver(t, s.leave(t, "allocations", allocationsOf))
+	})
 	t.Run("with a broken state", func(t *testing.T) { takeOverBroken(t, s.leave(t, "broken", broken)) })
 	t.Run("with Services that wait for the original's finalizer", func(t *testing.T) { s.letGo(t) })
 }
@@ -76,7 +78,8 @@ func takeOverBroken(t *testing.T, e *estate) {
 	}
 	// Add a backend, as a new pod does.
 	e.ports[0].backend = "10.0.8.1"
-	if err := e.user.CoreV1().Endpoints(e.channels[0].Namespace).Delete(t.Context(), e.channels[0].Name, metav1.DeleteOptions{}); err != nil {
+	if err := e.user.CoreV1().Endpoints(e.channels[0].Namespace).Delete(t.Context(), e.channels[0].Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	e.backends(t, e.channels[0], "api-new", "http:8080", "10.0.8.1")
@@ -135,7 +138,8 @@ func (e *estate) awaitOurs(t *testing.T) {
 	cluster.Eventually(t, "the original's Endpoints are gone", func(ctx context.Context) error {
 		_, err := e.user.CoreV1().Endpoints(e.mux.Namespace).Get(ctx, e.mux.Name, metav1.GetOptions{})
 		list, listErr := e.user.DiscoveryV1().EndpointSlices(e.mux.Namespace).List(ctx, metav1.ListOptions{
-			LabelSelector: discoveryv1.LabelServiceName + "=" + e.mux.Name + "," + discoveryv1.LabelManagedBy + "=" + muxslices.MirroringController,
+			LabelSelector: discoveryv1.LabelServiceName + "=" + e.mux.Name + "," + discoveryv1.LabelManagedBy + "=" +
+				muxslices.MirroringController,
 		})
 		if !apierrors.IsNotFound(err) || listErr != nil || len(list.Items) > 0 {
 			return fmt.Errorf("the original's objects still exist: %w, %w, %v", err, listErr, list.Items)
@@ -230,7 +234,8 @@ func (e *estate) checkWayBack(t *testing.T) {
 	if err := json.Unmarshal([]byte(cm.Data["allocations.json"]), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := original{SchemaVersion: 1, PortClaims: e.asWritten(t, "portClaims"), Allocations: e.asWritten(t, "allocations")}
+	want := original{SchemaVersion: 1, PortClaims: e.asWritten(t, "portClaims"),
+		Allocations: e.asWritten(t, "allocations")}
 	want.Mux.Namespace, want.Mux.Name = e.mux.Namespace, e.mux.Name
 	for _, claim := range got.PortClaims {
 		delete(claim, "name") // our field, which the original ignores

@@ -57,12 +57,14 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	}
 	s.run.stop()
 	s.run = s.again(t, narrow("svc-mux,infra"))
-	s.awaitTold(t, edge, "Normal MuxNotServed ", "serves muxes in svc-mux, infra alone", "namespace edge", "rbac.muxNamespaces")
+	s.awaitTold(t, edge, "Normal MuxNotServed ", "serves muxes in svc-mux, infra alone", "namespace edge",
+		"rbac.muxNamespaces")
 
 	s.namespace(t, "nowhere")
 	idle := s.mux(t, "mux", func(svc *corev1.Service) { svc.Namespace = "nowhere" })
 	lost := s.channel(t, "app", "lost", idle)
-	s.awaitTold(t, idle, "Warning MuxNotServed ", "serves muxes in svc-mux, infra alone", "namespace nowhere", "rbac.muxNamespaces")
+	s.awaitTold(t, idle, "Warning MuxNotServed ", "serves muxes in svc-mux, infra alone", "namespace nowhere",
+		"rbac.muxNamespaces")
 	s.awaitCondition(t, lost, "Accepted", "False MuxNotServed")
 	s.run.stop()
 	goodbye := s.again(t, narrow("svc-mux,infra"), func(p *process.Process) { p.Options.Drain = true })

@@ -37,12 +37,14 @@ const gatewayThings = `
 apiVersion: v1
 kind: Service
 metadata: {name: edge, namespace: team, annotations: {` + prefix + `/multiplexer: "true"}}
-spec: {type: LoadBalancer, loadBalancerClass: gateway.` + prefix + `/rack, allocateLoadBalancerNodePorts: false, ports: [{name: placeholder, port: 101}]}
+spec: {type: LoadBalancer, loadBalancerClass: gateway.` + prefix +
+	`/rack, allocateLoadBalancerNodePorts: false, ports: [{name: placeholder, port: 101}]}
 ---
 apiVersion: v1
 kind: Service
 metadata: {name: edge, namespace: kube-system, annotations: {` + prefix + `/multiplexer: "true"}}
-spec: {type: LoadBalancer, loadBalancerClass: gateway.` + prefix + `/rack, allocateLoadBalancerNodePorts: false, ports: [{name: placeholder, port: 101}]}
+spec: {type: LoadBalancer, loadBalancerClass: gateway.` + prefix +
+	`/rack, allocateLoadBalancerNodePorts: false, ports: [{name: placeholder, port: 101}]}
 ---
 apiVersion: coordination.k8s.io/v1
 kind: Lease
@@ -94,7 +96,8 @@ func (w *world) installGateways(t *testing.T, set ...string) {
 		config := rest.CopyConfig(w.Config)
 		config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 		config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + account.name
-		config.Impersonate.Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
+		config.Impersonate.Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace,
+			"system:authenticated"}
 		if account.node != "" {
 			config.Impersonate.Extra = map[string][]string{"authentication.kubernetes.io/node-name": {account.node}}
 		}
@@ -106,7 +109,8 @@ func (w *world) installGateways(t *testing.T, set ...string) {
 	}
 	cluster.Eventually(t, "the policies of gateways are in force", func(ctx context.Context) error {
 		for _, probe := range []attempt{
-			{as: controller, do: "PATCH " + statusOf("team", "web"), body: `{status: {loadBalancer: {ingress: [{ip: 192.0.2.9}]}}}`},
+			{as: controller, do: "PATCH " + statusOf("team", "web"),
+				body: `{status: {loadBalancer: {ingress: [{ip: 192.0.2.9}]}}}`},
 			{as: onNode, do: "PATCH " + leaseOf("node-3"), body: gatewayLease("node-3", "rack")},
 		} {
 			if err := w.send(ctx, probe); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
@@ -130,7 +134,9 @@ func (w *world) registerMachine(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("the page has no such commands")
 	}
-	if out, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/bash", "-euo", "pipefail", "-c", commands}}); err != nil {
+	if out,
+		err := w.Run(t.Context(),
+		cluster.Program{Args: []string{"/bin/bash", "-euo", "pipefail", "-c", commands}}); err != nil {
 		t.Fatal(err, out.Stderr)
 	}
 	for question, want := range map[string]string{
@@ -143,7 +149,8 @@ func (w *world) registerMachine(t *testing.T) {
 		"list services --all-namespaces":                             "yes",
 		"list endpointslices.discovery.k8s.io --all-namespaces":      "yes",
 	} {
-		args := append([]string{"auth", "can-i", "--as=system:serviceaccount:" + namespace + ":gateway-far-1", "--namespace=" + namespace},
+		args := append([]string{"auth", "can-i", "--as=system:serviceaccount:" + namespace + ":gateway-far-1",
+			"--namespace=" + namespace},
 			strings.Fields(question)...)
 		if out, _ := w.TryKubectl(t.Context(), "", args...); strings.TrimSpace(out.Stdout) != want {
 			t.Errorf("may the machine %s? %s%s, want %s", question, out.Stdout, out.Stderr, want)
@@ -240,7 +247,8 @@ func gatewayUses() map[string]attempt {
 // not the address.
 func foreignAddress(t *testing.T, w *world) {
 	foreign := `{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.66","ipMode":"VIP"}]}}}`
-	if err := w.Client.CoreV1().RESTClient().Patch("application/merge-patch+json").AbsPath(statusOf("team", "edge")).Body([]byte(foreign)).
+	if err := w.Client.CoreV1().RESTClient().Patch("application/merge-patch+json").AbsPath(statusOf("team",
+		"edge")).Body([]byte(foreign)).
 		Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,8 @@ func (w *world) try(t *testing.T, abuses, uses map[string]attempt) {
 			w.mu.Lock()
 			w.refused[err.Error()] = true
 			w.mu.Unlock()
-			if !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") || tried.want == "" || !strings.Contains(err.Error(), tried.want) {
+			if !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") || tried.want == "" ||
+				!strings.Contains(err.Error(), tried.want) {
 				t.Errorf("denied with %q, want a policy's message %q", err, tried.want)
 			}
 		})
@@ -87,7 +88,9 @@ func (w *world) install(t *testing.T, release string, set []string) {
 	t.Helper()
 	w.Apply(t, w.render(t, release, set, "reconciler-roles.yaml", "reconciler-policy.yaml"))
 	accounts := w.Client.CoreV1().ServiceAccounts(namespace)
-	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: release}}, metav1.CreateOptions{}); err != nil {
+	if _,
+		err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: release}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	token, err := accounts.CreateToken(t.Context(), release, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -154,7 +157,8 @@ func neverFailed(t *testing.T, w *world) {
 	if !strings.Contains(string(all), "apiserver_validating_admission_policy_check_total{") {
 		t.Fatal("the API server has no such metrics")
 	}
-	failed := regexp.MustCompile(`(?m)^apiserver_validating_admission_policy_check_total\{.*error_type="(out_of_budget|compile_error)".*$`)
+	failed := regexp.MustCompile(
+		`(?m)^apiserver_validating_admission_policy_check_total\{.*error_type="(out_of_budget|compile_error)".*$`)
 	for _, line := range failed.FindAllString(string(all), -1) {
 		t.Errorf("the API server counts failures: %s", line)
 	}

@@ -37,13 +37,16 @@ const (
 // releases returns the values of each release.
 func releases() map[string][]string {
 	return map[string][]string{
-		usual:    nil,
-		wide:     {"rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
-		legacy:   {"backends.legacyEndpoints=true"},
-		narrow:   {"rbac.muxNamespaces={" + namespace + "}", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
+		usual:  nil,
+		wide:   {"rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
+		legacy: {"backends.legacyEndpoints=true"},
+		narrow: {"rbac.muxNamespaces={" + namespace + "}", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}",
+			"rbac.rules[0].verbs={*}"},
 		tolerant: {"restraint.tolerate={team,app.kubernetes.io/part-of,policies.kyverno.io/last-applied-patches}"},
-		line:     {"gatewayApi.implementation=true", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
-		keeper:   {"certs.mode=selfManaged", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
+		line: {"gatewayApi.implementation=true", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}",
+			"rbac.rules[0].verbs={*}"},
+		keeper: {"certs.mode=selfManaged", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}",
+			"rbac.rules[0].verbs={*}"},
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // lists.
 func certificateUses(t *testing.T, w *world) map[string]attempt {
 	name := keeper + "." + namespace
-	made, err := w.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), name, metav1.GetOptions{})
+	made, err := w.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), name,
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,8 @@ func certificateUses(t *testing.T, w *world) map[string]attempt {
 		t.Fatal(err)
 	}
 	return map[string]attempt{
-		"writing the Secret":    {as: keeper, do: "PATCH " + secrets + "/" + keeper + "-webhook-tls", body: `{data: {tls.crt: aGk=, tls.key: aGk=}}`},
+		"writing the Secret": {as: keeper, do: "PATCH " + secrets + "/" + keeper + "-webhook-tls",
+			body: `{data: {tls.crt: aGk=, tls.key: aGk=}}`},
 		"writing the CA bundle": {as: keeper, do: "PATCH " + webhooks + "/" + name, body: `{webhooks: ` + string(list) + `}`},
 	}
 }

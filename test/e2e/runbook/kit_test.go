@@ -90,7 +90,8 @@ func (b *book) reconcile(t *testing.T) (stop func()) {
 	options := process.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress = "infra", "127.0.0.1:0"
 	options.LeaseDuration, options.RenewDeadline = time.Minute, 50*time.Second
-	p := process.Process{Options: options, Config: rest.CopyConfig(b.Config), Version: "test", Logs: io.Discard, Now: time.Now}
+	p := process.Process{Options: options, Config: rest.CopyConfig(b.Config), Version: "test", Logs: io.Discard,
+		Now: time.Now}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()

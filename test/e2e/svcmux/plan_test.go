@@ -33,15 +33,21 @@ spec:
 func testPlan(t *testing.T, w *world) {
 	const refused = "shop/talk-too (MuxPortConflict): "
 	w.expect(t, "a refusal", want{code: 3, out: refused}, w.run(t, plannedTwice, admin, "plan", "-f", "-"))
-	w.expect(t, "for a pull request", want{code: 3, out: "| **refused** | `shop/talk-too` |"}, w.run(t, plannedTwice, admin, "plan", "-f", "-", "-o", "markdown"))
-	w.expect(t, "a tenant", want{code: 2, out: "you may not read the mux", err: "only namespace shop is read"}, w.run(t, planned, tenant, "plan", "-n", "shop", "-f", "-"))
-	w.expect(t, "no rights", want{code: 1, err: `services is forbidden: User "nobody"`, silent: true}, w.run(t, planned, nobody, "plan", "-f", "-"))
-	w.expect(t, "no such file", want{code: 1, err: "no such file or directory", silent: true}, w.run(t, "", admin, "plan", "-f", "/nix.yaml"))
+	w.expect(t, "for a pull request", want{code: 3, out: "| **refused** | `shop/talk-too` |"},
+		w.run(t, plannedTwice, admin, "plan", "-f", "-", "-o", "markdown"))
+	w.expect(t, "a tenant", want{code: 2, out: "you may not read the mux", err: "only namespace shop is read"},
+		w.run(t, planned, tenant, "plan", "-n", "shop", "-f", "-"))
+	w.expect(t, "no rights", want{code: 1, err: `services is forbidden: User "nobody"`, silent: true},
+		w.run(t, planned, nobody, "plan", "-f", "-"))
+	w.expect(t, "no such file", want{code: 1, err: "no such file or directory", silent: true},
+		w.run(t, "", admin, "plan", "-f", "/nix.yaml"))
 
 	w.settledPlan(t, "given shop/api grpc 30001/TCP auto at once")
 	w.Apply(t, planned)
-	w.Kubectl(t, "wait", "service", "api", "--namespace=shop", "--for=condition=svc-mux.nowake.ai/Programmed", "--timeout=60s")
-	number := w.Kubectl(t, "get", "service", "api", "--namespace=shop", `--output=jsonpath={.metadata.annotations.svc-mux\.nowake\.ai/ports}`)
+	w.Kubectl(t, "wait", "service", "api", "--namespace=shop", "--for=condition=svc-mux.nowake.ai/Programmed",
+		"--timeout=60s")
+	number := w.Kubectl(t, "get", "service", "api", "--namespace=shop",
+		`--output=jsonpath={.metadata.annotations.svc-mux\.nowake\.ai/ports}`)
 	if number != "grpc:9090->30001" {
 		t.Errorf("the prediction was 30001, and the reconciler gives %s", number)
 	}
@@ -70,6 +76,7 @@ func testDoctor(t *testing.T, w *world) {
 		}
 	}
 	w.expect(t, "for programs", want{out: `"schema": "svc-lb-mux/doctor/v1"`}, w.run(t, "", admin, "doctor", "-o", "json"))
-	w.expect(t, "a tenant", want{out: "?  versions    you may not read Deployments"}, w.run(t, "", tenant, "doctor", "-n", "shop"))
+	w.expect(t, "a tenant", want{out: "?  versions    you may not read Deployments"},
+		w.run(t, "", tenant, "doctor", "-n", "shop"))
 	w.expect(t, "no rights", want{out: "?  muxes       you may not read Services"}, w.run(t, "", nobody, "doctor"))
 }

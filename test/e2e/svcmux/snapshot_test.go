@@ -12,13 +12,16 @@ func testSnapshot(t *testing.T, w *world) {
 		path := filepath.Join(t.TempDir(), "snapshot.json.gz")
 		w.expect(t, user+" takes a snapshot", want{out: path + " has "}, w.run(t, "", user, "snapshot", "-n", "shop", path))
 		for _, args := range [][]string{{"ports", "-o", "wide"}, {"explain", "shop/store"}, {"plan", "-f", "-"}, {"version"}} {
-			live, again := w.run(t, planned, user, append(args, "-n", "shop")...), w.run(t, planned, user, append(args, "-n", "shop", "--snapshot", path)...)
+			live, again := w.run(t, planned, user, append(args, "-n", "shop")...), w.run(t, planned, user,
+				append(args, "-n", "shop", "--snapshot", path)...)
 			if live.Code != again.Code || !sameButAges(live.Out, again.Out) {
-				t.Errorf("%s, %q: exit code %d from the cluster, and %d from the snapshot:\n%s\n%s", user, args, live.Code, again.Code, live.Out, again.Out)
+				t.Errorf("%s, %q: exit code %d from the cluster, and %d from the snapshot:\n%s\n%s", user, args, live.Code,
+					again.Code, live.Out, again.Out)
 			}
 		}
 	}
-	w.expect(t, "no rights", want{code: 1, err: `services is forbidden: User "nobody"`, silent: true}, w.run(t, "", nobody, "snapshot", filepath.Join(t.TempDir(), "a")))
+	w.expect(t, "no rights", want{code: 1, err: `services is forbidden: User "nobody"`, silent: true},
+		w.run(t, "", nobody, "snapshot", filepath.Join(t.TempDir(), "a")))
 }
 
 // sameButAges compares outputs without words that begin with a number and end with a unit of time, such as 12s.

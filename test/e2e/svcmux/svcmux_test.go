@@ -123,7 +123,8 @@ type want struct {
 
 func (w *world) expect(t *testing.T, what string, want want, got result) {
 	t.Helper()
-	if got.Code != want.code || !strings.Contains(got.Out, want.out) || !strings.Contains(got.Err, want.err) || want.silent && got.Out != "" {
+	if got.Code != want.code || !strings.Contains(got.Out, want.out) || !strings.Contains(got.Err, want.err) ||
+		want.silent && got.Out != "" {
 		t.Errorf("%s: got code %d\n%s%s\nwant %+v", what, got.Code, got.Out, got.Err, want)
 	}
 }
@@ -133,7 +134,8 @@ func TestCommandLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{cluster.Start(t, cluster.Nodes(1, product.Archives(t)...), cluster.CertManager(), cluster.WithProvider()), program}
+	w := &world{cluster.Start(t, cluster.Nodes(1, product.Archives(t)...), cluster.CertManager(), cluster.WithProvider()),
+		program}
 	w.Apply(t, before)
 	t.Run("before the install", func(t *testing.T) { testBefore(t, w) })
 	product.Install(t, w.Cluster, "defaultLoadBalancer.provider=none")
@@ -147,9 +149,13 @@ func testBefore(t *testing.T, w *world) {
 	const refused = `svcmux survey: services is forbidden: User "`
 	w.expect(t, "an administrator", want{out: "4 load balancers become 1.\n"}, w.run(t, "", admin, "survey"))
 	w.expect(t, "one namespace", want{out: "2 load balancers become 1.\n"}, w.run(t, "", admin, "survey", "-n", "chat"))
-	w.expect(t, "a tenant in its namespace", want{out: "2 load balancers become 1.\n"}, w.run(t, "", tenant, "survey", "-n", "shop"))
-	w.expect(t, "a tenant in another namespace", want{code: 1, err: refused + `tenant" cannot list resource "services"`, silent: true}, w.run(t, "", tenant, "survey", "-n", "chat"))
-	w.expect(t, "a tenant for all namespaces", want{code: 1, err: "choose another namespace with -n", silent: true}, w.run(t, "", tenant, "survey", "-A"))
+	w.expect(t, "a tenant in its namespace", want{out: "2 load balancers become 1.\n"},
+		w.run(t, "", tenant, "survey", "-n", "shop"))
+	w.expect(t, "a tenant in another namespace",
+		want{code: 1, err: refused + `tenant" cannot list resource "services"`, silent: true},
+		w.run(t, "", tenant, "survey", "-n", "chat"))
+	w.expect(t, "a tenant for all namespaces", want{code: 1, err: "choose another namespace with -n", silent: true},
+		w.run(t, "", tenant, "survey", "-A"))
 	w.expect(t, "no rights", want{code: 1, err: refused + `nobody"`, silent: true}, w.run(t, "", nobody, "survey"))
 	w.expect(t, "no installation", want{out: "svcmux " + product.Version + "\n"}, w.run(t, "", admin, "version"))
 	w.expect(t, "completion of a namespace", want{out: "shop\n"}, w.run(t, "", admin, "__complete", "survey", "-n", "sh"))
@@ -157,16 +163,21 @@ func testBefore(t *testing.T, w *world) {
 
 func testVersions(t *testing.T, w *world) {
 	got := w.run(t, "", admin, "version")
-	want1 := "svcmux " + product.Version + "\nwebhook " + product.Version + ", in svc-mux/svc-mux-webhook\nreconciler " + product.Version + ", in svc-mux/svc-mux\n"
+	want1 := "svcmux " + product.Version + "\nwebhook " + product.Version + ", in svc-mux/svc-mux-webhook\nreconciler " +
+		product.Version + ", in svc-mux/svc-mux\n"
 	if got.Out != want1 || got.Code != 0 {
 		t.Errorf("got %+v, want %s", got, want1)
 	}
-	w.expect(t, "a tenant", want{out: "svcmux " + product.Version, err: "The releases in the cluster can't be read: deployments.apps is forbidden"}, w.run(t, "", tenant, "version"))
-	plugin, err := w.Run(t.Context(), cluster.Program{Args: []string{"/bin/sh", "-euc", `PATH="$PROGRAMS:$PATH" kubectl svcmux --help`}, Env: []string{"PROGRAMS=" + filepath.Dir(w.program)}})
+	w.expect(t, "a tenant", want{out: "svcmux " + product.Version, err: "The releases in the cluster can't be read: " +
+		"deployments.apps is forbidden"}, w.run(t, "", tenant, "version"))
+	plugin, err := w.Run(t.Context(),
+		cluster.Program{Args: []string{"/bin/sh", "-euc", `PATH="$PROGRAMS:$PATH" kubectl svcmux --help`},
+			Env: []string{"PROGRAMS=" + filepath.Dir(w.program)}})
 	if err != nil || !strings.Contains(plugin.Stdout, "Usage:\n  kubectl svcmux") {
 		t.Errorf("as a plugin: %v\n%s", err, plugin.Stdout)
 	}
-	w.expect(t, "completion of a mux", want{out: "svc-mux/mux\n"}, w.run(t, "", admin, "__complete", "import", "tcp-services", "--mux", ""))
+	w.expect(t, "completion of a mux", want{out: "svc-mux/mux\n"},
+		w.run(t, "", admin, "__complete", "import", "tcp-services", "--mux", ""))
 }
 
 // testSurvey applies the proposal: the webhook and the API server must accept it, and the reconciler must give the told
@@ -194,22 +205,31 @@ func testSurvey(t *testing.T, w *world) {
 		}
 		return nil
 	})
-	w.expect(t, "the report after that", want{out: "4 load balancers: none can be shared.\n"}, w.run(t, "", admin, "survey"))
-	w.expect(t, "what is left to do", want{out: "shop/web     channel web-mux has its pods: set its type to ClusterIP"}, w.run(t, "", admin, "survey"))
+	w.expect(t, "the report after that", want{out: "4 load balancers: none can be shared.\n"},
+		w.run(t, "", admin, "survey"))
+	w.expect(t, "what is left to do", want{out: "shop/web     channel web-mux has its pods: set its type to ClusterIP"},
+		w.run(t, "", admin, "survey"))
 }
 
 func testImport(t *testing.T, w *world) {
 	const all = "2 entries become 2 channels of the mux svc-mux/mux.\n"
 	w.expect(t, "an administrator", want{out: all}, w.run(t, "", admin, "import", "tcp-services"))
-	w.expect(t, "a tenant, from the cluster", want{code: 1, err: `configmaps is forbidden: User "tenant"`, silent: true}, w.run(t, "", tenant, "import", "tcp-services"))
-	w.expect(t, "a tenant, from a file", want{code: 1, out: "1 of 2 entries become 1 channel", err: "You may not read the mux svc-mux/mux"}, w.run(t, streams, tenant, "import", "tcp-services", "-f", "-"))
-	w.expect(t, "no rights", want{code: 1, out: "0 of 2 entries"}, w.run(t, streams, nobody, "import", "tcp-services", "-f", "-"))
-	w.expect(t, "another mux", want{out: "2 channels of the mux shop/none", err: "There is no mux shop/none yet: create it"}, w.run(t, "", admin, "import", "tcp-services", "--mux", "shop/none"))
+	w.expect(t, "a tenant, from the cluster", want{code: 1, err: `configmaps is forbidden: User "tenant"`, silent: true},
+		w.run(t, "", tenant, "import", "tcp-services"))
+	w.expect(t, "a tenant, from a file", want{code: 1, out: "1 of 2 entries become 1 channel", err: "You may not read " +
+		"the mux svc-mux/mux"}, w.run(t, streams, tenant, "import", "tcp-services", "-f", "-"))
+	w.expect(t, "no rights", want{code: 1, out: "0 of 2 entries"},
+		w.run(t, streams, nobody, "import", "tcp-services", "-f", "-"))
+	w.expect(t, "another mux",
+		want{out: "2 channels of the mux shop/none", err: "There is no mux shop/none yet: create it"},
+		w.run(t, "", admin, "import", "tcp-services", "--mux", "shop/none"))
 	proposal := w.run(t, "", admin, "import", "tcp-services", "-o", "yaml")
 	w.accept(t, proposal.Out)
 	w.Apply(t, proposal.Out)
-	w.Kubectl(t, "wait", "service", "redis-mux", "--namespace=chat", "--for=condition=svc-mux.nowake.ai/Accepted", "--timeout=60s")
-	w.Kubectl(t, "wait", "service", "redis-mux", "--namespace=shop", "--for=condition=svc-mux.nowake.ai/Accepted", "--timeout=60s")
+	w.Kubectl(t, "wait", "service", "redis-mux", "--namespace=chat", "--for=condition=svc-mux.nowake.ai/Accepted",
+		"--timeout=60s")
+	w.Kubectl(t, "wait", "service", "redis-mux", "--namespace=shop", "--for=condition=svc-mux.nowake.ai/Accepted",
+		"--timeout=60s")
 	w.expect(t, "the same again", want{out: all}, w.run(t, "", admin, "import", "tcp-services"))
 	collide := w.run(t, "", admin, "import", "tcp-services", "--suffix", "-other")
 	w.expect(t, "numbers that channels have", want{code: 1, out: "the number collides with port "}, collide)

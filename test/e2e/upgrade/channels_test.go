@@ -43,9 +43,10 @@ const (
 // isOpen tells whether channel i is on the mux edge/open, with a TCP and a UDP port. The others are on the chart's mux.
 func isOpen(i int) bool { return i%3 == 0 }
 
-// muxes makes one mux for each kind of limit, beside the chart's own mux, to which an annotation in the chart's values gives GKE's limit: edge/open
-// is full at its own max-ports and allows only the teams; edge/gke has one protocol; edge/mixed has annotations of two providers; edge/capped has a
-// cap for each namespace; edge/long has longer lists than a new mux may have.
+// muxes makes one mux for each kind of limit, beside the chart's own mux, to which an annotation in the chart's values
+// gives GKE's limit: edge/open is full at its own max-ports and allows only the teams; edge/gke has one protocol;
+// edge/mixed has annotations of two providers; edge/capped has a cap for each namespace; edge/long has longer lists
+// than a new mux may have.
 func (w *world) muxes(t *testing.T, channels int) {
 	t.Helper()
 	maxPorts := 1 // the placeholder
@@ -61,7 +62,8 @@ func (w *world) muxes(t *testing.T, channels int) {
 		"mixed": prefix + `/port-range: 32000-32099, cloud.google.com/l4-rbs: enabled,
 			service.beta.kubernetes.io/aws-load-balancer-type: external`,
 		"capped": prefix + `/port-range: 33000-33099, ` + prefix + `/max-ports-per-namespace: "1"`,
-		"long": fmt.Sprintf(`%s/port-range: 34000-34099, %[1]s/allowed-namespaces: "%s", %[1]s/allowed-hostnames: "%s"`, prefix,
+		"long": fmt.Sprintf(`%s/port-range: 34000-34099, %[1]s/allowed-namespaces: "%s", %[1]s/allowed-hostnames: "%s"`,
+			prefix,
 			list("team-%d", longList), list("n%d-*.example.com", longList)),
 	} {
 		w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: %s,

@@ -20,7 +20,8 @@ import (
 
 // limited are the muxes whose limit the reconciler must know in every phase.
 func limited() []string {
-	return []string{product.Namespace + "/mux", edge + "/open", edge + "/gke", edge + "/mixed", edge + "/capped", edge + "/long"}
+	return []string{product.Namespace + "/mux", edge + "/open", edge + "/gke", edge + "/mixed", edge + "/capped",
+		edge + "/long"}
 }
 
 // limits returns the limit of each mux, from the metrics of the reconciler that leads.
@@ -52,7 +53,8 @@ func (w *world) limits(t *testing.T, version string) (limits map[string]int) {
 
 // readLimits adds the limits in the metrics of one reconciler. A standby has none.
 func (w *world) readLimits(ctx context.Context, pod *corev1.Pod, limits map[string]int) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(pod.Status.PodIP, "8081")+"/metrics", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+net.JoinHostPort(pod.Status.PodIP, "8081")+"/metrics", nil)
 	if err != nil {
 		return err
 	}
@@ -94,7 +96,8 @@ func refused(name string) []latecomer {
 		{outsider, name + "-outsider", "open." + edge, onePort, "the mux doesn't allow the namespace"},
 		{team(2), name + "-capped", "capped." + edge, onePort, "its namespace has the one port that it may have"},
 		{outsider, name + "-long", "long." + edge, onePort, "the mux doesn't allow the namespace"},
-		{team(1), name + "-udp", "gke." + edge, "{name: http, port: 80, targetPort: 8080, protocol: UDP}", "GKE mixes no protocols"},
+		{team(1), name + "-udp", "gke." + edge, "{name: http, port: 80, targetPort: 8080, protocol: UDP}", "GKE mixes no " +
+			"protocols"},
 	}
 }
 
@@ -128,13 +131,14 @@ func (w *world) refuse(t *testing.T, newcomers []latecomer) {
 		w.Apply(t, service(l.namespace, l.name, l.class, "http:auto", l.ports))
 	}
 	for _, l := range newcomers {
-		cluster.Eventually(t, fmt.Sprintf("%s: channel %s/%s is judged", w.phase(), l.namespace, l.name), func(ctx context.Context) error {
-			svc, err := w.service(ctx, l.namespace, l.name)
-			if err == nil && !says(svc, "Accepted", "False") && !says(svc, "Accepted", "True") {
-				err = fmt.Errorf("status: %v", svc.Status)
-			}
-			return err
-		})
+		cluster.Eventually(t, fmt.Sprintf("%s: channel %s/%s is judged", w.phase(), l.namespace, l.name),
+			func(ctx context.Context) error {
+				svc, err := w.service(ctx, l.namespace, l.name)
+				if err == nil && !says(svc, "Accepted", "False") && !says(svc, "Accepted", "True") {
+					err = fmt.Errorf("status: %v", svc.Status)
+				}
+				return err
+			})
 	}
 }
 

@@ -35,8 +35,8 @@ func unpackPinned(t *testing.T) (root string) {
 // unpack writes the tree of a commit into a folder. The clone itself stays as it is.
 func unpack(ctx context.Context, clone, commit, dir string) error {
 	if err := run(ctx, "git", "-C", clone, "cat-file", "-e", commit+"^{commit}"); err != nil {
-		return fmt.Errorf("the upgrade test installs commit %s, and the clone %s doesn't have it: run `git fetch --unshallow`, "+
-			"or `git fetch origin %s`, and test again: %w", commit, clone, commit, err)
+		return fmt.Errorf("the upgrade test installs commit %s, and the clone %s doesn't have it: run `git fetch "+
+			"--unshallow`, or `git fetch origin %s`, and test again: %w", commit, clone, commit, err)
 	}
 	archive := filepath.Join(dir, "tree.tar")
 	if err := run(ctx, "git", "-C", clone, "archive", "--format=tar", "--output="+archive, commit); err != nil {

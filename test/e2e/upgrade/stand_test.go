@@ -64,7 +64,8 @@ func (w *world) stand(t *testing.T, all []*channel) {
 			t.Errorf("%s: the numbers of channel %s of mux %s changed from %q to %q", w.phase(), c.id(), c.muxID(), c.note, got)
 		}
 		if !says(svc, "Programmed", "True") || addressOf(svc) != c.address {
-			t.Errorf("%s: channel %s of mux %s had address %s, but its status is %v", w.phase(), c.id(), c.muxID(), c.address, svc.Status)
+			t.Errorf("%s: channel %s of mux %s had address %s, but its status is %v", w.phase(), c.id(), c.muxID(), c.address,
+				svc.Status)
 		}
 	}
 	mux, err := w.service(t.Context(), edge, "open")

@@ -70,7 +70,8 @@ func (w *world) streams(c *channel) (streams []packets.Stream) {
 		if p.protocol == corev1.ProtocolUDP {
 			kind = packets.Datagrams
 		}
-		streams = append(streams, packets.Stream{Name: c.id(), Kind: kind, Address: at(c.address, p.number), Right: podsOf(c.namespace)})
+		streams = append(streams,
+			packets.Stream{Name: c.id(), Kind: kind, Address: at(c.address, p.number), Right: podsOf(c.namespace)})
 	}
 	return streams
 }
@@ -111,7 +112,8 @@ func (r *traffic) check(t *testing.T, w *world, n *numbers) {
 				continue
 			}
 			lost++
-			t.Errorf("%s: channel %s lost a request to %s (%s): %s", w.phase(), count.Stream.Name, count.Stream.Address, count.Stream.Kind, loss)
+			t.Errorf("%s: channel %s lost a request to %s (%s): %s", w.phase(), count.Stream.Name, count.Stream.Address,
+				count.Stream.Kind, loss)
 		}
 		if count.Asked == 0 {
 			t.Errorf("%s: no request was sent to channel %s at %s", w.phase(), count.Stream.Name, count.Stream.Address)

@@ -1,14 +1,14 @@
 // Package upgrade installs a pinned older commit with its own chart, upgrades it to this tree, and rolls back, all
 // under traffic. No number may change, no request may be lost, and no limit may become looser.
 //
-// CI runs it with few channels, and certificates from the reconciler itself. `make long` runs it with 100 channels and five
-// cycles, and once with cert-manager:
+// CI runs it with few channels, and certificates from the reconciler itself. `make long` runs it with 100 channels and
+// five cycles, and once with cert-manager:
 //
 //	go test -count=1 ./test/e2e/upgrade -args -channels=100 -cycles=5
 //	go test -count=1 ./test/e2e/upgrade -args -certs=certManager
 //
-// It doesn't try a channel with more than 1,000 ports or a list of ranges with more than 256 entries (validation/testdata/corpus
-// has these), or `helm upgrade --reuse-values` (test/chart).
+// It doesn't try a channel with more than 1,000 ports or a list of ranges with more than 256 entries
+// (validation/testdata/corpus has these), or `helm upgrade --reuse-values` (test/chart).
 package upgrade
 
 import (

@@ -52,7 +52,8 @@ func (c comparison) drift() []string {
 		case c.Live[i] == nil:
 			list = append(list, name(c.Target[i])+": missing")
 		case result.Modified:
-			list = append(list, name(c.Target[i])+": out of sync\n"+cmp.Diff(parsed(result.NormalizedLive), parsed(result.PredictedLive)))
+			list = append(list, name(c.Target[i])+": out of sync\n"+cmp.Diff(parsed(result.NormalizedLive),
+				parsed(result.PredictedLive)))
 		}
 	}
 	return list

@@ -70,7 +70,8 @@ func (e *engine) reconcile(ctx context.Context, targets []*unstructured.Unstruct
 	}
 	results, err := e.sync(ctx, c)
 	for _, result := range results {
-		round.Applied = append(round.Applied, fmt.Sprintf("%s %s: %s", result.ResourceKey.Name, result.Status, result.Message))
+		round.Applied = append(round.Applied,
+			fmt.Sprintf("%s %s: %s", result.ResourceKey.Name, result.Status, result.Message))
 	}
 	if err != nil {
 		round.Error = err.Error()
@@ -115,7 +116,9 @@ func (e *engine) catchUp(ctx context.Context, targets []*unstructured.Unstructur
 			if err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
-			known, err := e.cache.GetManagedLiveObjs([]*unstructured.Unstructured{target}, func(*cache.Resource) bool { return false })
+			known, err := e.cache.GetManagedLiveObjs([]*unstructured.Unstructured{target}, func(*cache.Resource) bool {
+				return false
+			})
 			if err != nil {
 				return err
 			}

@@ -89,7 +89,8 @@ func newManager() (*ssa.ResourceManager, error) {
 }
 
 // reconcile compares first and applies then, so the result has both the drift and the writes.
-func reconcile(ctx context.Context, manager *ssa.ResourceManager, objects []*unstructured.Unstructured, rules ignored) Round {
+func reconcile(ctx context.Context, manager *ssa.ResourceManager, objects []*unstructured.Unstructured,
+	rules ignored) Round {
 	round := Round{Drift: []string{}, Applied: []string{}}
 	for _, object := range objects {
 		text, err := drift(ctx, manager, object, rules)

@@ -72,7 +72,8 @@ func applyOptions(rules ignored) ssa.ApplyOptions {
 }
 
 // drift returns how an apply would change an object, or an empty string.
-func drift(ctx context.Context, manager *ssa.ResourceManager, object *unstructured.Unstructured, rules ignored) (string, error) {
+func drift(ctx context.Context, manager *ssa.ResourceManager, object *unstructured.Unstructured, rules ignored) (string,
+	error) {
 	apply := applyOptions(rules)
 	entry, live, merged, err := manager.Diff(ctx, object.DeepCopy(), ssa.DiffOptions{
 		Exclusions: apply.ExclusionSelector, IfNotPresentSelector: apply.IfNotPresentSelector,

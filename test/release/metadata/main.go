@@ -88,14 +88,16 @@ func (r release) describe(text []byte) ([]byte, error) {
 	var links []link
 	if home != "" {
 		chart["home"] = home
-		links = []link{{"Release notes", home + "/" + r.version + "/release-notes.md"}, {"Checksums", home + "/" + r.version + "/SHA256SUMS"}}
+		links = []link{{"Release notes", home + "/" + r.version + "/release-notes.md"},
+			{"Checksums", home + "/" + r.version + "/SHA256SUMS"}}
 	}
 	if sources != "" {
 		chart["sources"] = []string{sources}
 	}
 	notes["artifacthub.io/prerelease"] = fmt.Sprint(strings.Contains(r.version, "-"))
 	notes["artifacthub.io/containsSecurityUpdates"] = fmt.Sprint(hasSecurity(r.changes))
-	if err := errors.Join(list(notes, "artifacthub.io/links", links), list(notes, "artifacthub.io/changes", r.changes)); err != nil {
+	if err := errors.Join(list(notes, "artifacthub.io/links", links),
+		list(notes, "artifacthub.io/changes", r.changes)); err != nil {
 		return nil, err
 	}
 

@@ -13,12 +13,13 @@ import (
 
 const chartText = "apiVersion: v2\nname: x\nannotations:\n  artifacthub.io/category: networking\n"
 
-const notesText = "### Added\n\n- **One**: a `value` that\n  needs [a page](docs/page.md): yes.\n- Two.\n\nBesides:\n\n- Three.\n"
+const notesText = "### Added\n\n- **One**: a `value` that\n  needs [a page](docs/page.md): yes.\n- " +
+	"Two.\n\nBesides:\n\n- Three.\n"
 
 func TestReleaseMetadata(t *testing.T) {
 	base := map[string]any{"apiVersion": "v2", "name": "x"}
-	const added = "- description: 'One: a value that needs a page: yes.'\n  kind: added\n- description: Two.\n  kind: added\n" +
-		"- description: Three.\n  kind: added\n"
+	const added = "- description: 'One: a value that needs a page: yes.'\n  kind: added\n- description: Two.\n  kind: " +
+		"added\n- description: Three.\n  kind: added\n"
 	for name, tc := range map[string]struct {
 		flags       []string
 		notes       string
@@ -30,15 +31,17 @@ func TestReleaseMetadata(t *testing.T) {
 			annotations: map[string]any{"changes": added, "prerelease": "false", "containsSecurityUpdates": "false"},
 		},
 		"with addresses": {
-			flags: []string{"--version=v1.2.3", "--downloads=https://dl.example.com/x/", "--sources=https://git.example.com/x"}, notes: notesText,
-			top: map[string]any{"home": "https://dl.example.com/x", "sources": []any{"https://git.example.com/x"}},
+			flags: []string{"--version=v1.2.3", "--downloads=https://dl.example.com/x/", "--sources=https://git.example.com/x"},
+			notes: notesText,
+			top:   map[string]any{"home": "https://dl.example.com/x", "sources": []any{"https://git.example.com/x"}},
 			annotations: map[string]any{"changes": added, "prerelease": "false", "containsSecurityUpdates": "false",
 				"links": "- name: Release notes\n  url: https://dl.example.com/x/v1.2.3/release-notes.md\n" +
 					"- name: Checksums\n  url: https://dl.example.com/x/v1.2.3/SHA256SUMS\n"},
 		},
 		"a candidate with a security fix": {
 			flags: []string{"--version=v1.2.3-rc.1"}, notes: "### Security\n\n- A fix.\n",
-			annotations: map[string]any{"changes": "- description: A fix.\n  kind: security\n", "prerelease": "true", "containsSecurityUpdates": "true"},
+			annotations: map[string]any{"changes": "- description: A fix.\n  kind: security\n", "prerelease": "true",
+				"containsSecurityUpdates": "true"},
 		},
 		"no list of changes": {
 			flags: []string{"--version=v1.2.3"}, notes: "The first version.\n",
@@ -77,10 +80,13 @@ func TestReleaseMetadataIsRefused(t *testing.T) {
 		notes string
 		want  string
 	}{
-		"an address without a scheme": {[]string{"--version=v1.2.3", "--downloads=dl.example.com"}, notesText, `DOWNLOADS "dl.example.com" isn't an address`},
-		"a path as the sources":       {[]string{"--version=v1.2.3", "--sources=git@example.com:x"}, notesText, `SOURCES "git@example.com:x" isn't an address`},
-		"a heading of no kind":        {[]string{"--version=v1.2.3"}, "### News\n\n- One.\n", `"### News" of CHANGELOG.md isn't a kind of change`},
-		"no version":                  {nil, notesText, "usage: metadata"},
+		"an address without a scheme": {[]string{"--version=v1.2.3", "--downloads=dl.example.com"}, notesText,
+			`DOWNLOADS "dl.example.com" isn't an address`},
+		"a path as the sources": {[]string{"--version=v1.2.3", "--sources=git@example.com:x"}, notesText,
+			`SOURCES "git@example.com:x" isn't an address`},
+		"a heading of no kind": {[]string{"--version=v1.2.3"}, "### News\n\n- One.\n",
+			`"### News" of CHANGELOG.md isn't a kind of change`},
+		"no version": {nil, notesText, "usage: metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := runWith(t, tc.notes, tc.flags...); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -35,8 +35,10 @@ func (s statement) images() []resource {
 func check(folder string, stated statement) error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if stated.Type != statementType || stated.PredicateType != predicateType || stated.Predicate.BuildDefinition.BuildType != buildType {
-		problem("the provenance is a %q of type %q for builds of type %q, and a release has %q, %q, %q: get the release's files again",
+	if stated.Type != statementType || stated.PredicateType != predicateType ||
+		stated.Predicate.BuildDefinition.BuildType != buildType {
+		problem("the provenance is a %q of type %q for builds of type %q, and a release has %q, %q, %q: get the release's "+
+			"files again",
 			stated.Type, stated.PredicateType, stated.Predicate.BuildDefinition.BuildType, statementType, predicateType, buildType)
 	}
 	want := map[string]string{}
@@ -53,7 +55,8 @@ func check(folder string, stated statement) error {
 		case !ok:
 			problem("the provenance doesn't name %s: nothing says how that file was made; don't use it", file.Name)
 		case stated != got:
-			problem("%s has the checksum %s, and the provenance says %s: one of both was changed; get both again", file.Name, got, stated)
+			problem("%s has the checksum %s, and the provenance says %s: one of both was changed; get both again", file.Name,
+				got, stated)
 		}
 		delete(want, file.Name)
 	}
@@ -91,7 +94,8 @@ func checkArchive(folder string, image resource) error {
 		return fmt.Errorf("%s doesn't hold one image (index.json lists %d): get it again", archive, len(index.Manifests))
 	}
 	if got, want := index.Manifests[0].Digest, "sha256:"+image.Digest["sha256"]; got != want {
-		return fmt.Errorf("%s holds the image %s, and the provenance says that %s is %s: one of both was changed; get both again",
+		return fmt.Errorf("%s holds the image %s, and the provenance says that %s is %s: one of both was changed; get both "+
+			"again",
 			archive, got, image.Name, want)
 	}
 

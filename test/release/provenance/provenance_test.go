@@ -37,15 +37,21 @@ func TestFolderIsComparedWithItsProvenance(t *testing.T) {
 		"a missing file": {func(t *testing.T, folder string) { remove(t, folder, "tool") }, "tool is missing"},
 		"an archive of another image": {func(t *testing.T, folder string) { put(t, folder, archive, image(t, other)) },
 			"holds the image " + other},
-		"an archive that is none": {func(t *testing.T, folder string) { put(t, folder, archive, "x") }, "isn't the archive of an image"},
-		"the signed text":         {func(t *testing.T, folder string) { put(t, folder, signed, envelope(t, get(t, folder, plain))) }, ""},
-		"another signed text":     {func(t *testing.T, folder string) { put(t, folder, signed, envelope(t, "{}")) }, "signs another text"},
+		"an archive that is none": {func(t *testing.T, folder string) { put(t, folder, archive, "x") }, "isn't the archive " +
+			"of an image"},
+		"the signed text": {func(t *testing.T, folder string) {
+			put(t, folder, signed, envelope(t, get(t, folder, plain)))
+		}, ""},
+		"another signed text": {func(t *testing.T, folder string) { put(t, folder, signed, envelope(t, "{}")) },
+			"signs another text"},
 		"a statement of another type": {func(t *testing.T, folder string) {
 			put(t, folder, plain, strings.Replace(get(t, folder, plain), predicateType, "https://example.com", 1))
 		}, `of type "https://example.com"`},
-		"no statement":   {func(t *testing.T, folder string) { remove(t, folder, plain) }, "has 0 files *.provenance.json"},
-		"two statements": {func(t *testing.T, folder string) { put(t, folder, "x.provenance.json", "{}") }, "has 2 files *.provenance.json"},
-		"no JSON":        {func(t *testing.T, folder string) { put(t, folder, plain, "x") }, "isn't a statement of provenance"},
+		"no statement": {func(t *testing.T, folder string) { remove(t, folder, plain) }, "has 0 files *.provenance.json"},
+		"two statements": {func(t *testing.T, folder string) { put(t, folder, "x.provenance.json", "{}") }, "has 2 files " +
+			"*.provenance.json"},
+		"no JSON": {func(t *testing.T, folder string) { put(t, folder, plain, "x") }, "isn't a statement of " +
+			"provenance"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := made(t)
@@ -64,13 +70,16 @@ func TestStatementNamesItsSource(t *testing.T) {
 		commit string
 		want   resource
 	}{
-		"a release": {false, "0123abcd", resource{URI: "git+https://example.com@refs/tags/v1.2.3", Digest: map[string]string{"gitCommit": "0123abcd"}}},
-		"a trial": {true, "0123abcd", resource{URI: "git+https://example.com", Digest: map[string]string{"gitCommit": "0123abcd"},
-			Annotations: map[string]string{"trial": "made from a work tree, which may differ from this commit"}}},
+		"a release": {false, "0123abcd",
+			resource{URI: "git+https://example.com@refs/tags/v1.2.3", Digest: map[string]string{"gitCommit": "0123abcd"}}},
+		"a trial": {true, "0123abcd",
+			resource{URI: "git+https://example.com", Digest: map[string]string{"gitCommit": "0123abcd"},
+				Annotations: map[string]string{"trial": "made from a work tree, which may differ from this commit"}}},
 		"a folder without git": {false, "unknown", resource{URI: "git+https://example.com@refs/tags/v1.2.3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := source(release{commit: tc.commit, settings: parameters{Source: "git+https://example.com", Version: version, Trial: tc.trial}})
+			got := source(release{commit: tc.commit,
+				settings: parameters{Source: "git+https://example.com", Version: version, Trial: tc.trial}})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -81,7 +90,8 @@ func TestStatementNamesItsSource(t *testing.T) {
 func TestImagesAndPredicateArePrinted(t *testing.T) {
 	folder := made(t)
 	var images, text bytes.Buffer
-	if err := run([]string{"images", folder}, &images); err != nil || images.String() != "svc-lb-mux/webhook:v1.2.3 "+digest+"\n" {
+	if err := run([]string{"images", folder}, &images); err != nil ||
+		images.String() != "svc-lb-mux/webhook:v1.2.3 "+digest+"\n" {
 		t.Errorf("images: %q, %v", images.String(), err)
 	}
 	var printed predicate
@@ -104,7 +114,8 @@ func made(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := run([]string{"write", "--version", version, "--image", "svc-lb-mux/webhook:" + version + "=" + digest, folder, program}, &out); err != nil {
+	if err := run([]string{"write", "--version", version, "--image", "svc-lb-mux/webhook:" + version + "=" + digest,
+		folder, program}, &out); err != nil {
 		t.Fatal(err)
 	}
 	put(t, folder, plain, out.String())

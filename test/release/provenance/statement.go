@@ -97,7 +97,8 @@ func state(r release) (statement, error) {
 		Type: statementType, Subject: subjects, PredicateType: predicateType,
 		Predicate: predicate{
 			BuildDefinition: buildDefinition{
-				BuildType: buildType, ExternalParameters: r.settings, ResolvedDependencies: append([]resource{source(r)}, modules...),
+				BuildType: buildType, ExternalParameters: r.settings,
+				ResolvedDependencies: append([]resource{source(r)}, modules...),
 			},
 			RunDetails: runDetails{Builder: r.builder},
 		},
@@ -127,7 +128,8 @@ func files(folder string) ([]resource, error) {
 	}
 	var found []resource
 	for _, entry := range entries {
-		if name := entry.Name(); !strings.HasPrefix(name, sums) && !strings.HasSuffix(name, suffix) && !strings.HasSuffix(name, bundleSuffix) {
+		if name := entry.Name(); !strings.HasPrefix(name, sums) && !strings.HasSuffix(name, suffix) &&
+			!strings.HasSuffix(name, bundleSuffix) {
 			sum, err := hash(filepath.Join(folder, name))
 			if err != nil {
 				return nil, err

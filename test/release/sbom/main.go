@@ -41,5 +41,6 @@ func run(args []string, out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 
-	return encoder.Encode(describe(program{data: data, info: info, version: *version, commit: time.Unix(*seconds, 0).UTC()}))
+	return encoder.Encode(describe(program{data: data, info: info, version: *version,
+		commit: time.Unix(*seconds, 0).UTC()}))
 }

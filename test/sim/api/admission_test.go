@@ -54,7 +54,8 @@ func admit(r *api.Review) error {
 
 func admission() []client.Object {
 	mark := func(name, obj, key string) admissionv1.Variable {
-		return admissionv1.Variable{Name: name, Expression: obj + `.metadata.?annotations[?"example.com/` + key + `"].orValue("")`}
+		return admissionv1.Variable{Name: name,
+			Expression: obj + `.metadata.?annotations[?"example.com/` + key + `"].orValue("")`}
 	}
 	rule := func(group string, resources ...string) admissionv1.NamedRuleWithOperations {
 		return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
@@ -71,11 +72,13 @@ func admission() []client.Object {
 			}},
 			Variables: []admissionv1.Variable{mark("from", "oldObject", "x"), mark("to", "object", "x"),
 				mark("kept", "oldObject", "y"), mark("status", "object", "y")},
-			Validations: []admissionv1.Validation{{Expression: policy, Reason: ptr.To(metav1.StatusReasonForbidden), Message: "it says so itself"}},
+			Validations: []admissionv1.Validation{{Expression: policy, Reason: ptr.To(metav1.StatusReasonForbidden),
+				Message: "it says so itself"}},
 		}},
-		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		}},
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta,
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			}},
 	}
 }
 

@@ -34,7 +34,8 @@ func TestWatchResumesFromABookmark(t *testing.T) {
 			r.read(t, length*2, false)
 			for _, mark := range r.marks {
 				if diff := cmp.Diff(r.told[mark.told:], read(mark.resumed)); diff != "" {
-					t.Errorf("seed %d: %s: the first watch (-) and the one from its bookmark (+) saw after %d:\n%s", seed, kind, mark.version, diff)
+					t.Errorf("seed %d: %s: the first watch (-) and the one from its bookmark (+) saw after %d:\n%s", seed, kind,
+						mark.version, diff)
 				}
 			}
 		}
@@ -59,7 +60,8 @@ type mark struct {
 }
 
 func newReader(server *api.Server, kind api.Kind, selector labels.Selector) *reader {
-	return &reader{server: server, kind: kind, selector: selector, told: []string{}, stream: server.Watch(kind, selector, server.Version())}
+	return &reader{server: server, kind: kind, selector: selector, told: []string{},
+		stream: server.Watch(kind, selector, server.Version())}
 }
 
 func (r *reader) read(t *testing.T, n int, bookmarks bool) {

@@ -156,17 +156,18 @@ func (c *Client) patch(obj client.Object, patch client.Patch, status, dryRun boo
 		return err
 	}
 	key := client.ObjectKeyFromObject(obj)
-	return c.do(&Call{Verb: verb("patch", status), Kind: KindOf(obj), Object: obj, Body: body, DryRun: dryRun, Run: func() error {
-		run := func() (client.Object, error) { return c.Server.Patch(KindOf(obj), key, patch.Type(), body, status) }
-		if dryRun {
-			run = func() (client.Object, error) { return c.Server.DryRun(KindOf(obj), key, patch.Type(), body) }
-		}
-		answer, err := run()
-		if err == nil {
-			into(obj, answer)
-		}
-		return err
-	}})
+	return c.do(&Call{Verb: verb("patch", status), Kind: KindOf(obj), Object: obj, Body: body, DryRun: dryRun,
+		Run: func() error {
+			run := func() (client.Object, error) { return c.Server.Patch(KindOf(obj), key, patch.Type(), body, status) }
+			if dryRun {
+				run = func() (client.Object, error) { return c.Server.DryRun(KindOf(obj), key, patch.Type(), body) }
+			}
+			answer, err := run()
+			if err == nil {
+				into(obj, answer)
+			}
+			return err
+		}})
 }
 
 // Delete implements client.Client.
@@ -197,7 +198,8 @@ func (s statusClient) Update(_ context.Context, obj client.Object, _ ...client.S
 	return s.update(obj, true)
 }
 
-func (s statusClient) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+func (s statusClient) Patch(_ context.Context, obj client.Object, patch client.Patch,
+	_ ...client.SubResourcePatchOption) error {
 	return s.patch(obj, patch, true, false)
 }
 

@@ -113,12 +113,14 @@ func replay(t *testing.T, real client.WithWatch, seed uint64, told map[string]in
 		want, got := theirs.ask(request), ours.ask(request)
 		told[want.reason]++
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
-			t.Fatalf("%s\nthe real server (-) and ours (+) differ:\n%s\nerrors: %s\n       %s", strings.Join(story, "\n"), diff, theirs.words, ours.words)
+			t.Fatalf("%s\nthe real server (-) and ours (+) differ:\n%s\nerrors: %s\n       %s", strings.Join(story, "\n"), diff,
+				theirs.words, ours.words)
 		}
 	}
 	for _, seen := range []*watches{all, since} {
 		if diff := seen.compare(t); diff != "" {
-			t.Errorf("%s\nthe real server (-) and ours (+) sent different events after %v:\n%s", strings.Join(story, "\n"), seen.after, diff)
+			t.Errorf("%s\nthe real server (-) and ours (+) sent different events after %v:\n%s", strings.Join(story, "\n"),
+				seen.after, diff)
 		}
 	}
 }
@@ -136,7 +138,8 @@ func giveBack(t *testing.T, real client.WithWatch, namespaces ...string) {
 			svc := &list.Items[i]
 			svc.Finalizers = nil
 			// Objects that are being deleted already disappear with their last finalizer.
-			if err := real.Patch(ctx, svc, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null,"annotations":null}}`))); err == nil {
+			if err := real.Patch(ctx, svc,
+				client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null,"annotations":null}}`))); err == nil {
 				err = real.Delete(ctx, svc)
 				if client.IgnoreNotFound(err) != nil {
 					t.Error(err)

@@ -24,7 +24,8 @@ func TestADryRunStoresNothing(t *testing.T) {
 	patch := func(body string, options ...client.PatchOption) error {
 		return c.Patch(t.Context(), svc, client.RawPatch(types.MergePatchType, []byte(body)), options...)
 	}
-	if err := patch(`{"spec":{"ports":[{"name":"http","port":80},{"name":"more","port":81}]}}`, client.DryRunAll); err != nil || len(svc.Spec.Ports) != 2 {
+	if err := patch(`{"spec":{"ports":[{"name":"http","port":80},{"name":"more","port":81}]}}`,
+		client.DryRunAll); err != nil || len(svc.Spec.Ports) != 2 {
 		t.Errorf("a good patch: %v, ports %v", err, svc.Spec.Ports)
 	}
 	if err := patch(`{"spec":{"ports":[{"name":"a","port":80},{"name":"b","port":80}]}}`, client.DryRunAll); err == nil {
@@ -34,7 +35,8 @@ func TestADryRunStoresNothing(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(svc), &after); err != nil {
 		t.Fatal(err)
 	}
-	if after.ResourceVersion != before.ResourceVersion || len(after.Spec.Ports) != 1 || len(s.log) != log || len(s.numbers.nodePorts) != used {
+	if after.ResourceVersion != before.ResourceVersion || len(after.Spec.Ports) != 1 || len(s.log) != log ||
+		len(s.numbers.nodePorts) != used {
 		t.Errorf("the object is %s with %v, was %s; %d changes, were %d; %d node ports, were %d",
 			after.ResourceVersion, after.Spec.Ports, before.ResourceVersion, len(s.log), log, len(s.numbers.nodePorts), used)
 	}

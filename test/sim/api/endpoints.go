@@ -44,10 +44,12 @@ func validateSubset(subset *corev1.EndpointSubset, path *field.Path) field.Error
 		problems = append(problems, validateSubsetAddress(&subset.Addresses[i], path.Child("addresses").Index(i))...)
 	}
 	for i := range subset.NotReadyAddresses {
-		problems = append(problems, validateSubsetAddress(&subset.NotReadyAddresses[i], path.Child("notReadyAddresses").Index(i))...)
+		problems = append(problems,
+			validateSubsetAddress(&subset.NotReadyAddresses[i], path.Child("notReadyAddresses").Index(i))...)
 	}
 	for i := range subset.Ports {
-		problems = append(problems, validateSubsetPort(&subset.Ports[i], len(subset.Ports) > 1, path.Child("ports").Index(i))...)
+		problems = append(problems,
+			validateSubsetPort(&subset.Ports[i], len(subset.Ports) > 1, path.Child("ports").Index(i))...)
 	}
 	return problems
 }
@@ -100,7 +102,8 @@ func validateEndpointIP(text string, path *field.Path) field.ErrorList {
 	case ip.IsLinkLocalUnicast():
 		return field.ErrorList{field.Invalid(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")}
 	case ip.IsLinkLocalMulticast():
-		return field.ErrorList{field.Invalid(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")}
+		return field.ErrorList{field.Invalid(path, text, "may not be in the link-local multicast range (224.0.0.0/24, "+
+			"ff02::/10)")}
 	}
 	return nil
 }

@@ -77,7 +77,8 @@ func TestWatchExpiresOnlyIfItMissedEvents(t *testing.T) {
 	}
 	server.Compact(server.Version())
 	expectExpired(t, behind)
-	if event, err := idle.Next(true); err != nil || event == nil || event.Type != kwatch.Bookmark || event.Version != server.Version() {
+	if event, err := idle.Next(true); err != nil || event == nil || event.Type != kwatch.Bookmark ||
+		event.Version != server.Version() {
 		t.Errorf("a watch that missed nothing returns %v, %v", event, err)
 	}
 }
@@ -103,7 +104,8 @@ func (m *memory) create(t *testing.T, name string) {
 
 func create(t *testing.T, c client.Client, namespace, name string) string {
 	t.Helper()
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"watched": "yes", "sequence": namespace}}}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+		Labels: map[string]string{"watched": "yes", "sequence": namespace}}}
 	if err := c.Create(t.Context(), obj); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,8 @@ func TestSameObjectsAreGarbageCollected(t *testing.T) {
 	same := func(ctx context.Context) error {
 		for place, ours := range ours {
 			if diff := cmp.Diff(left(t, real, place), ours); diff != "" {
-				return fmt.Errorf("%s: the real server (-) and ours (+) leave different objects:\n%s\nagain: go test ./test/sim/api -run Collected -args -first=%s -sequences=1",
+				return fmt.Errorf("%s: the real server (-) and ours (+) leave different objects:\n%s\nagain: go test "+
+					"./test/sim/api -run Collected -args -first=%s -sequences=1",
 					place, diff, strings.TrimPrefix(place, "garbage-"))
 			}
 		}
@@ -145,9 +146,11 @@ func newGraph(rng *rand.Rand) *graph {
 	g := &graph{Rand: rng}
 	r := &requests{Rand: rng}
 	for i := range 8 + g.IntN(16) {
-		n := node{kind: pick(r, api.Services, api.ConfigMaps, api.EndpointSlices), place: pick(r, "", "", "", "-b"), finalizer: g.IntN(5) == 0}
+		n := node{kind: pick(r, api.Services, api.ConfigMaps, api.EndpointSlices), place: pick(r, "", "", "", "-b"),
+			finalizer: g.IntN(5) == 0}
 		for _, to := range g.Perm(i)[:min(i, g.IntN(3))] {
-			n.owners = append(n.owners, reference{to: to, wrong: pick(r, "", "", "", "", "", "", "uid", "name", "kind", "unknown")})
+			n.owners = append(n.owners,
+				reference{to: to, wrong: pick(r, "", "", "", "", "", "", "uid", "name", "kind", "unknown")})
 		}
 		g.nodes = append(g.nodes, n)
 	}

@@ -8,8 +8,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// The Gateway API's kinds are custom resources. The defaults and rules of their definitions aren't applied: users of this package write complete
-// and valid objects.
+// The Gateway API's kinds are custom resources. The defaults and rules of their definitions aren't applied: users of
+// this package write complete and valid objects.
 
 // kindOfGateways returns the kind of an object of the Gateway API, or an empty kind.
 func kindOfGateways(obj any) Kind {
@@ -51,8 +51,8 @@ func prepareCreateCustom(obj client.Object) {
 	}
 }
 
-// prepareUpdateCustom restores what a request can't change. The status subresource changes the status alone: not even metadata. A changed spec is
-// a new generation.
+// prepareUpdateCustom restores what a request can't change. The status subresource changes the status alone: not even
+// metadata. A changed spec is a new generation.
 func prepareUpdateCustom(before, after client.Object, status bool) {
 	if !KindOf(after).isCustom() {
 		return

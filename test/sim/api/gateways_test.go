@@ -23,8 +23,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
-// TestGatewaysAreWrittenAsOnTheRealOne sends the same random requests about a Gateway to both servers. It compares the answers, and the Gateway's
-// generation, labels, spec and status.
+// TestGatewaysAreWrittenAsOnTheRealOne sends the same random requests about a Gateway to both servers. It compares the
+// answers, and the Gateway's generation, labels, spec and status.
 func TestGatewaysAreWrittenAsOnTheRealOne(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.APIServerOnly())
@@ -43,7 +43,8 @@ func TestGatewaysAreWrittenAsOnTheRealOne(t *testing.T) {
 	for _, seed := range seeds() {
 		r := rand.New(rand.NewPCG(seed, 2))
 		key := client.ObjectKey{Namespace: fmt.Sprintf("gateways-%d", seed), Name: "edge"}
-		if err := real.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: key.Namespace}}); err != nil {
+		if err := real.Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: key.Namespace}}); err != nil {
 			t.Fatal(err)
 		}
 		ours := &api.Client{Server: api.NewServer(time.Now)}
@@ -76,17 +77,22 @@ type gatewayRequestOf struct {
 
 func gatewayRequest(r *rand.Rand) gatewayRequestOf {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
-	q := gatewayRequestOf{verb: pick("create", "update", "update", "update/status", "patch", "patch", "patch/status", "patch/status", "delete"),
-		port: gatewayv1.PortNumber(80 + r.IntN(2)), label: pick("a", "b"), address: pick("", "192.0.2.1", "192.0.2.2"), isOld: r.IntN(5) == 0}
+	q := gatewayRequestOf{verb: pick("create", "update", "update", "update/status", "patch", "patch", "patch/status",
+		"patch/status", "delete"),
+		port: gatewayv1.PortNumber(80 + r.IntN(2)), label: pick("a", "b"), address: pick("", "192.0.2.1", "192.0.2.2"),
+		isOld: r.IntN(5) == 0}
 	q.what = fmt.Sprintf("%s port=%d label=%s address=%s old=%t", q.verb, q.port, q.label, q.address, q.isOld)
 	return q
 }
 
 func (q *gatewayRequestOf) change(gateway *gatewayv1.Gateway) {
 	gateway.Labels = map[string]string{"l": q.label}
-	gateway.Spec = gatewayv1.GatewaySpec{GatewayClassName: "mux", Listeners: []gatewayv1.Listener{{Name: "a", Port: q.port, Protocol: gatewayv1.TCPProtocolType,
-		AllowedRoutes: &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: ptr.To(gatewayv1.NamespacesFromAll)}}}},
-		AllowedListeners: &gatewayv1.AllowedListeners{Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromAll)}}}
+	gateway.Spec = gatewayv1.GatewaySpec{GatewayClassName: "mux",
+		Listeners: []gatewayv1.Listener{{Name: "a", Port: q.port, Protocol: gatewayv1.TCPProtocolType,
+			AllowedRoutes: &gatewayv1.AllowedRoutes{
+				Namespaces: &gatewayv1.RouteNamespaces{From: ptr.To(gatewayv1.NamespacesFromAll)}}}},
+		AllowedListeners: &gatewayv1.AllowedListeners{
+			Namespaces: &gatewayv1.ListenerNamespaces{From: ptr.To(gatewayv1.NamespacesFromAll)}}}
 	gateway.Status = gatewayv1.GatewayStatus{}
 	if q.address != "" {
 		gateway.Status.Addresses = []gatewayv1.GatewayStatusAddress{{Type: ptr.To(gatewayv1.IPAddressType), Value: q.address}}

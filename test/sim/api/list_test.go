@@ -17,8 +17,9 @@ import (
 
 func lists() map[api.Kind]client.ObjectList {
 	return map[api.Kind]client.ObjectList{
-		api.Services: &corev1.ServiceList{}, api.ConfigMaps: &corev1.ConfigMapList{}, api.EndpointSlices: &discoveryv1.EndpointSliceList{},
-		api.Endpoints: &corev1.EndpointsList{},
+		api.Services: &corev1.ServiceList{}, api.ConfigMaps: &corev1.ConfigMapList{},
+		api.EndpointSlices: &discoveryv1.EndpointSliceList{},
+		api.Endpoints:      &corev1.EndpointsList{},
 	}
 }
 
@@ -32,8 +33,10 @@ type listing struct {
 }
 
 func (r *requests) lists() request {
-	l := listing{kind: pick(r, api.Services, api.Services, api.ConfigMaps, api.EndpointSlices, api.Endpoints), place: pick(r, "", "-b", "all", "all"),
-		selector: pick(r, "", "", "watched=yes", "watched!=yes", "watched in (yes,no)", "!watched", "watched,watched notin (no)")}
+	l := listing{kind: pick(r, api.Services, api.Services, api.ConfigMaps, api.EndpointSlices, api.Endpoints),
+		place: pick(r, "", "-b", "all", "all"),
+		selector: pick(r, "", "", "watched=yes", "watched!=yes", "watched in (yes,no)", "!watched", "watched,watched notin "+
+			"(no)")}
 	if r.IntN(2) == 0 {
 		l.past = 1 + r.IntN(1000)
 	}
@@ -55,7 +58,8 @@ func (s *side) askList(l listing) answer {
 		s.t.Fatal(err)
 	}
 	if l.past > 0 && len(s.listed) > 0 {
-		options.Raw = &metav1.ListOptions{ResourceVersion: s.listed[l.past%len(s.listed)], ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+		options.Raw = &metav1.ListOptions{ResourceVersion: s.listed[l.past%len(s.listed)],
+			ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	}
 	err = s.List(s.t.Context(), list, &options)
 	s.words = fmt.Sprint(err)

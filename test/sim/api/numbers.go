@@ -32,7 +32,8 @@ func newNumbers() numbers {
 }
 
 func (n *numbers) clone() numbers {
-	return numbers{nodePorts: maps.Clone(n.nodePorts), next: n.next, addresses: maps.Clone(n.addresses), address: n.address}
+	return numbers{nodePorts: maps.Clone(n.nodePorts), next: n.next, addresses: maps.Clone(n.addresses),
+		address: n.address}
 }
 
 // allocate gives a Service the numbers it needs, and frees those it needs no more.
@@ -82,7 +83,8 @@ func (n *numbers) askedFor(before, after client.Object) error {
 		switch {
 		case number == 0 || had[number]:
 		case number < firstNodePort || number > lastNodePort:
-			words := fmt.Sprintf("provided port is not in the valid range. The range of valid ports is %d-%d", firstNodePort, lastNodePort)
+			words := fmt.Sprintf("provided port is not in the valid range. The range of valid ports is %d-%d", firstNodePort,
+				lastNodePort)
 			return invalid(now, field.ErrorList{field.Invalid(path, number, words)})
 		case n.nodePorts[number] > 0, before == nil && asked[number] != 0 && asked[number] != now.Spec.Ports[i].Port:
 			return invalid(now, field.ErrorList{field.Invalid(path, number, "provided port is already allocated")})
@@ -133,7 +135,8 @@ func twice(obj client.Object) error {
 		p := &svc.Spec.Ports[i]
 		words := fmt.Sprintf("duplicate nodePort: {%s %d}", p.Protocol, p.NodePort)
 		if p.NodePort != 0 && seen[words] {
-			return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: words}}
+			return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
+				Code: http.StatusInternalServerError, Message: words}}
 		}
 		seen[words] = true
 	}

@@ -103,8 +103,10 @@ func validate(after, before client.Object) error {
 }
 
 func invalid(obj client.Object, problems field.ErrorList) error {
-	kinds := map[Kind]string{Services: "Service", ConfigMaps: "ConfigMap", EndpointSlices: "EndpointSlice", Endpoints: "Endpoints",
-		GatewayClasses: "GatewayClass", Gateways: "Gateway", ListenerSets: "ListenerSet", TCPRoutes: "TCPRoute", UDPRoutes: "UDPRoute", ReferenceGrants: "ReferenceGrant"}
+	kinds := map[Kind]string{Services: "Service", ConfigMaps: "ConfigMap", EndpointSlices: "EndpointSlice",
+		Endpoints:      "Endpoints",
+		GatewayClasses: "GatewayClass", Gateways: "Gateway", ListenerSets: "ListenerSet", TCPRoutes: "TCPRoute",
+		UDPRoutes: "UDPRoute", ReferenceGrants: "ReferenceGrant"}
 	kind := KindOf(obj)
 	return apierrors.NewInvalid(schema.GroupKind{Group: kind.Resource().Group, Kind: kinds[kind]}, obj.GetName(), problems)
 }
@@ -114,7 +116,8 @@ func validateSlice(now, was *discoveryv1.EndpointSlice) field.ErrorList {
 	switch now.AddressType {
 	case discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6, discoveryv1.AddressTypeFQDN:
 	default:
-		problems = append(problems, field.NotSupported(field.NewPath("addressType"), now.AddressType, []string{"FQDN", "IPv4", "IPv6"}))
+		problems = append(problems,
+			field.NotSupported(field.NewPath("addressType"), now.AddressType, []string{"FQDN", "IPv4", "IPv6"}))
 	}
 	if was != nil && was.AddressType != now.AddressType {
 		problems = append(problems, field.Invalid(field.NewPath("addressType"), now.AddressType, "field is immutable"))
@@ -133,7 +136,8 @@ func validateSlice(now, was *discoveryv1.EndpointSlice) field.ErrorList {
 	}
 	for i := range now.Endpoints {
 		if len(now.Endpoints[i].Addresses) == 0 {
-			problems = append(problems, field.Required(field.NewPath("endpoints").Index(i).Child("addresses"), "must contain at least 1 address"))
+			problems = append(problems, field.Required(field.NewPath("endpoints").Index(i).Child("addresses"), "must contain "+
+				"at least 1 address"))
 		}
 	}
 	return problems
@@ -155,7 +159,8 @@ func validateConfigMap(now, was *corev1.ConfigMap) field.ErrorList {
 	for key, value := range now.Data {
 		size += len(value)
 		if _, twice := now.BinaryData[key]; twice {
-			problems = append(problems, field.Invalid(field.NewPath("data").Key(key), key, "duplicate of key present in binaryData"))
+			problems = append(problems, field.Invalid(field.NewPath("data").Key(key), key, "duplicate of key present in "+
+				"binaryData"))
 		}
 		for _, words := range validation.IsConfigMapKey(key) {
 			problems = append(problems, field.Invalid(field.NewPath("data").Key(key), key, words))
@@ -170,7 +175,8 @@ func validateConfigMap(now, was *corev1.ConfigMap) field.ErrorList {
 	if size > maxConfigMap {
 		problems = append(problems, field.TooLong(field.NewPath(""), "", maxConfigMap))
 	}
-	if was != nil && ptr.Deref(was.Immutable, false) && (!equality.Semantic.DeepEqual(was.Data, now.Data) || !ptr.Deref(now.Immutable, false)) {
+	if was != nil && ptr.Deref(was.Immutable, false) &&
+		(!equality.Semantic.DeepEqual(was.Data, now.Data) || !ptr.Deref(now.Immutable, false)) {
 		problems = append(problems, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
 	}
 	return problems

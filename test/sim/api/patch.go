@@ -12,7 +12,8 @@ import (
 )
 
 // Patch patches an object or its status.
-func (s *Server) Patch(kind Kind, key types.NamespacedName, how types.PatchType, patch []byte, status bool) (client.Object, error) {
+func (s *Server) Patch(kind Kind, key types.NamespacedName, how types.PatchType, patch []byte,
+	status bool) (client.Object, error) {
 	before := s.objects[kind][key]
 	if before == nil {
 		return nil, apierrors.NewNotFound(kind.Resource(), key.Name)

@@ -25,7 +25,9 @@ func (r *requests) next() request {
 	if r.IntN(10) == 0 {
 		return r.lists()
 	}
-	q := request{place: pick(r, "", "", "", "", "", "", "-b"), verb: pick(r, "create", "create", "create", "create", "update", "update", "update/status", "patch", "patch", "patch/status", "patch/status", "delete"),
+	q := request{place: pick(r, "", "", "", "", "", "", "-b"),
+		verb: pick(r, "create", "create", "create", "create", "update", "update", "update/status", "patch", "patch",
+			"patch/status", "patch/status", "delete"),
 		version: pick(r, "", "", "now", "now", "old"), uid: pick(r, "", "", "", "own", "other")}
 	if kind != "service" && (q.verb == "update/status" || q.verb == "patch/status") {
 		q.verb = "patch"
@@ -49,12 +51,14 @@ func (r *requests) next() request {
 	if q.patch != nil {
 		object = nil
 	}
-	q.what = fmt.Sprintf("%s %T %s%s version=%q uid=%q %s %s %s", q.verb, q.object, q.object.GetName(), q.place, q.version, q.uid, q.how, patch, object)
+	q.what = fmt.Sprintf("%s %T %s%s version=%q uid=%q %s %s %s", q.verb, q.object, q.object.GetName(), q.place, q.version,
+		q.uid, q.how, patch, object)
 	return q
 }
 
 func (r *requests) meta() metav1.ObjectMeta {
-	meta := metav1.ObjectMeta{Name: pick(r, "a", "a", "a", "a", "b", "b", "b", "b", "c-d", "c-d", "c", "Bad_Name"), Labels: map[string]string{}}
+	meta := metav1.ObjectMeta{Name: pick(r, "a", "a", "a", "a", "b", "b", "b", "b", "c-d", "c-d", "c", "Bad_Name"),
+		Labels: map[string]string{}}
 	if watched := pick(r, "yes", "yes", "yes", "no", ""); watched != "" {
 		meta.Labels["watched"] = watched
 	}
@@ -78,7 +82,8 @@ func (r *requests) data() map[string]string {
 
 func (r *requests) service() *corev1.Service {
 	svc := &corev1.Service{ObjectMeta: r.meta()}
-	svc.Spec.Type = pick(r, "", corev1.ServiceTypeClusterIP, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)
+	svc.Spec.Type = pick(r, "", corev1.ServiceTypeClusterIP, corev1.ServiceTypeLoadBalancer,
+		corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort)
 	if svc.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		svc.Spec.LoadBalancerClass = pick(r, nil, ptr.To("example.com/a"), ptr.To("example.com/b"), ptr.To("a/b/c"))
 		svc.Spec.AllocateLoadBalancerNodePorts = pick(r, nil, nil, ptr.To(false))
@@ -121,18 +126,22 @@ func (r *requests) nodePorts(ports []corev1.ServicePort) {
 
 func (r *requests) ingress() []corev1.LoadBalancerIngress {
 	mode := ptr.To(corev1.LoadBalancerIPModeProxy)
-	return slices.Clone(pick(r, nil, []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}, []corev1.LoadBalancerIngress{{IP: "192.0.2.1", IPMode: mode}},
-		[]corev1.LoadBalancerIngress{{Hostname: "a.example.com"}}, []corev1.LoadBalancerIngress{{Hostname: "a.example.com", IPMode: mode}}))
+	return slices.Clone(pick(r, nil, []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}},
+		[]corev1.LoadBalancerIngress{{IP: "192.0.2.1", IPMode: mode}},
+		[]corev1.LoadBalancerIngress{{Hostname: "a.example.com"}},
+		[]corev1.LoadBalancerIngress{{Hostname: "a.example.com", IPMode: mode}}))
 }
 
 func (r *requests) slice() *discoveryv1.EndpointSlice {
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: r.meta(), AddressType: pick(r, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv4, "")}
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: r.meta(),
+		AddressType: pick(r, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv4, "")}
 	for i := range r.IntN(3) {
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.0.0.%d", i+1)},
 			Conditions: discoveryv1.EndpointConditions{Ready: pick(r, nil, ptr.To(true), ptr.To(false))}})
 	}
 	for range r.IntN(3) {
-		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: pick(r, nil, ptr.To("a"), ptr.To("b"), ptr.To("c")), Port: ptr.To(int32(80))})
+		slice.Ports = append(slice.Ports,
+			discoveryv1.EndpointPort{Name: pick(r, nil, ptr.To("a"), ptr.To("b"), ptr.To("c")), Port: ptr.To(int32(80))})
 	}
 	return slice
 }
@@ -179,12 +188,14 @@ func (r *requests) patchService(patch map[string]any, o *corev1.Service, status 
 	}
 	body := map[string]any{}
 	if r.IntN(2) == 0 {
-		body["loadBalancer"] = pick[any](r, map[string]any{"ingress": nil}, map[string]any{"ingress": o.Status.LoadBalancer.Ingress})
+		body["loadBalancer"] = pick[any](r, map[string]any{"ingress": nil},
+			map[string]any{"ingress": o.Status.LoadBalancer.Ingress})
 	}
 	if how == types.StrategicMergePatchType && !equality.Semantic.DeepEqual(body, map[string]any{}) || r.IntN(2) == 0 {
 		kind := "example.com/" + pick(r, "A", "B")
-		body["conditions"] = pick(r, []any{map[string]any{"type": kind, "status": pick(r, "True", "False"), "reason": "R", "message": "",
-			"lastTransitionTime": "2026-01-02T03:04:05Z"}}, []any{map[string]any{"$patch": "delete", "type": kind}})
+		body["conditions"] = pick(r,
+			[]any{map[string]any{"type": kind, "status": pick(r, "True", "False"), "reason": "R", "message": "",
+				"lastTransitionTime": "2026-01-02T03:04:05Z"}}, []any{map[string]any{"$patch": "delete", "type": kind}})
 		if how == types.MergePatchType {
 			delete(body, "conditions")
 		}

@@ -97,7 +97,8 @@ func keepAllocated(was, now *corev1.Service) {
 
 // dropForType removes fields that a Service of the new type can't have, if the client didn't change them.
 func dropForType(was, now *corev1.Service) {
-	if needsNodePorts(was) && now.Spec.Type == corev1.ServiceTypeClusterIP && fmt.Sprint(nodePortsOf(was)) == fmt.Sprint(nodePortsOf(now)) {
+	if needsNodePorts(was) && now.Spec.Type == corev1.ServiceTypeClusterIP &&
+		fmt.Sprint(nodePortsOf(was)) == fmt.Sprint(nodePortsOf(now)) {
 		for i := range now.Spec.Ports {
 			now.Spec.Ports[i].NodePort = 0
 		}
@@ -125,7 +126,8 @@ func validateService(now, was *corev1.Service) field.ErrorList {
 	switch {
 	case !isLB && now.Spec.LoadBalancerClass != nil:
 		problems = append(problems, field.Forbidden(class, "may only be used when `type` is 'LoadBalancer'"))
-	case isLB && was != nil && was.Spec.Type == corev1.ServiceTypeLoadBalancer && !ptr.Equal(was.Spec.LoadBalancerClass, now.Spec.LoadBalancerClass):
+	case isLB && was != nil && was.Spec.Type == corev1.ServiceTypeLoadBalancer &&
+		!ptr.Equal(was.Spec.LoadBalancerClass, now.Spec.LoadBalancerClass):
 		problems = append(problems, field.Invalid(class, now.Spec.LoadBalancerClass, "may not change once set"))
 	case isLB && now.Spec.LoadBalancerClass != nil:
 		for _, words := range validation.IsQualifiedName(*now.Spec.LoadBalancerClass) {
@@ -133,14 +135,16 @@ func validateService(now, was *corev1.Service) field.ErrorList {
 		}
 	}
 	if !isLB && now.Spec.AllocateLoadBalancerNodePorts != nil {
-		problems = append(problems, field.Forbidden(spec.Child("allocateLoadBalancerNodePorts"), "may only be used when `type` is 'LoadBalancer'"))
+		problems = append(problems, field.Forbidden(spec.Child("allocateLoadBalancerNodePorts"), "may only be used when "+
+			"`type` is 'LoadBalancer'"))
 	}
 	return append(problems, validateAddress(now)...)
 }
 
 func validatePorts(svc *corev1.Service, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
-	if len(svc.Spec.Ports) == 0 && svc.Spec.ClusterIP != corev1.ClusterIPNone && svc.Spec.Type != corev1.ServiceTypeExternalName {
+	if len(svc.Spec.Ports) == 0 && svc.Spec.ClusterIP != corev1.ClusterIPNone &&
+		svc.Spec.Type != corev1.ServiceTypeExternalName {
 		problems = append(problems, field.Required(path, ""))
 	}
 	seen := map[string]bool{}
@@ -172,7 +176,8 @@ func validatePorts(svc *corev1.Service, path *field.Path) field.ErrorList {
 			}
 			once(fmt.Sprint("node port ", port.Protocol, port.NodePort), at.Child("nodePort"), port.NodePort)
 			if port.NodePort < firstNodePort || port.NodePort > lastNodePort {
-				problems = append(problems, field.Invalid(at.Child("nodePort"), port.NodePort, "provided port is not in the valid range. The range of valid ports is 30000-32767"))
+				problems = append(problems, field.Invalid(at.Child("nodePort"), port.NodePort, "provided port is not in the "+
+					"valid range. The range of valid ports is 30000-32767"))
 			}
 		}
 	}
@@ -194,7 +199,8 @@ func validateAddress(svc *corev1.Service) field.ErrorList {
 			problems = append(problems, field.Required(path.Index(i).Child("ipMode"), "must be specified when `ip` is set"))
 		}
 		if ingress.IP == "" && ingress.IPMode != nil {
-			problems = append(problems, field.Forbidden(path.Index(i).Child("ipMode"), "may not be specified when `ip` is not set"))
+			problems = append(problems, field.Forbidden(path.Index(i).Child("ipMode"), "may not be specified when `ip` is not "+
+				"set"))
 		}
 	}
 	return problems

@@ -73,7 +73,8 @@ func (s *side) ask(r request) answer {
 			s.seen[name] = append(versions, after.GetResourceVersion())
 		}
 	}
-	a.changed = (before == nil) != (after == nil) || before != nil && before.GetResourceVersion() != after.GetResourceVersion()
+	a.changed = (before == nil) != (after == nil) || before != nil &&
+		before.GetResourceVersion() != after.GetResourceVersion()
 	return a
 }
 
@@ -126,7 +127,8 @@ func (s *side) change(ctx context.Context, r request, obj client.Object, version
 	body["metadata"] = metadata
 	// Writing [] to a slice without endpoints is a write on a real server, although it changes nothing. We send only
 	// differences.
-	if slice, is := s.get(obj).(*discoveryv1.EndpointSlice); is && len(slice.Endpoints) == 0 && fmt.Sprint(body["endpoints"]) == "[]" {
+	if slice, is := s.get(obj).(*discoveryv1.EndpointSlice); is && len(slice.Endpoints) == 0 &&
+		fmt.Sprint(body["endpoints"]) == "[]" {
 		delete(body, "endpoints")
 	}
 	data, err := json.Marshal(body)

@@ -36,9 +36,11 @@ type since struct {
 
 // watch starts watches after the given versions, or at the present. They see a sequence's objects with the watched
 // label.
-func watch(t *testing.T, real client.WithWatch, server *api.Server, sequence string, after map[api.Kind]since) *watches {
+func watch(t *testing.T, real client.WithWatch, server *api.Server, sequence string,
+	after map[api.Kind]since) *watches {
 	t.Helper()
-	w := &watches{real: real, server: server, selector: labels.SelectorFromSet(labels.Set{"watched": "yes", "sequence": sequence}), after: after,
+	w := &watches{real: real, server: server,
+		selector: labels.SelectorFromSet(labels.Set{"watched": "yes", "sequence": sequence}), after: after,
 		theirs: map[api.Kind]<-chan string{}, ours: map[api.Kind]*api.Stream{}, told: map[api.Kind][]string{}}
 	for kind := range lists() {
 		from, begins := after[kind]
@@ -124,8 +126,10 @@ func (w *watches) bookmarks(t *testing.T) map[api.Kind]since {
 func (w *watches) theirBookmark(t *testing.T, kind api.Kind) string {
 	t.Helper()
 	initial := true
-	stream, err := w.real.Watch(t.Context(), lists()[kind], &client.ListOptions{LabelSelector: w.selector, Raw: &metav1.ListOptions{
-		SendInitialEvents: &initial, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true}})
+	stream, err := w.real.Watch(t.Context(), lists()[kind],
+		&client.ListOptions{LabelSelector: w.selector, Raw: &metav1.ListOptions{
+			SendInitialEvents: &initial, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+			AllowWatchBookmarks: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,13 +74,15 @@ func (s *Server) Update(obj client.Object, status bool) (client.Object, error) {
 	return s.Create(obj)
 }
 
-func (s *Server) replace(kind Kind, key types.NamespacedName, before, after client.Object, status bool) (client.Object, error) {
+func (s *Server) replace(kind Kind, key types.NamespacedName, before, after client.Object, status bool) (client.Object,
+	error) {
 	if version := after.GetResourceVersion(); version != "" && version != before.GetResourceVersion() {
 		return nil, apierrors.NewConflict(kind.Resource(), key.Name,
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	if uid := after.GetUID(); uid != "" && uid != before.GetUID() {
-		return nil, invalid(before, field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
+		return nil,
+			invalid(before, field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
 	}
 	keepMeta(before, after)
 	complete(after)
@@ -91,7 +93,8 @@ func (s *Server) replace(kind Kind, key types.NamespacedName, before, after clie
 	if err := validate(after, before); err != nil {
 		return nil, err
 	}
-	if err := s.admit(&Review{Verb: "update", Status: status, Kind: kind, Key: key, Before: before, After: after}); err != nil {
+	if err := s.admit(&Review{Verb: "update", Status: status, Kind: kind, Key: key, Before: before,
+		After: after}); err != nil {
 		return nil, err
 	}
 	if equality.Semantic.DeepEqual(before, after) {

@@ -1,4 +1,5 @@
-// Package contract checks a cluster at rest against the contract: which ports, addresses, statuses and slices must exist.
+// Package contract checks a cluster at rest against the contract: which ports, addresses, statuses and slices must
+// exist.
 //
 // It derives them from the objects alone, with its own rules. It imports no package of the reconciler, so a fault of
 // the reconciler can't hide itself here. A test checks the imports. Package validation, the language of users, reads
@@ -131,5 +132,7 @@ func (m *mux) publishes(c *claim) bool {
 }
 
 func keysOf[V any](of map[types.NamespacedName]V) []types.NamespacedName {
-	return slices.SortedFunc(maps.Keys(of), func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(of), func(a, b types.NamespacedName) int {
+		return cmp.Compare(a.String(), b.String())
+	})
 }

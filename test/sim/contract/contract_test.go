@@ -31,7 +31,8 @@ func world(t *testing.T) *World {
 		t.Fatal(err)
 	}
 	mux := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux", UID: "mux-uid",
-		Annotations: map[string]string{prefix + "multiplexer": "true", prefix + "port-range": "203-204", prefix + "generation": "2"}}}
+		Annotations: map[string]string{prefix + "multiplexer": "true", prefix + "port-range": "203-204",
+			prefix + "generation": "2"}}}
 	mux.Spec.Type = corev1.ServiceTypeLoadBalancer
 	mux.Spec.Ports = []corev1.ServicePort{{Name: "59c41a87cea606f2ca8f", Port: 203, Protocol: corev1.ProtocolTCP}}
 	mux.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}, {Hostname: "lb.example.com"}}
@@ -42,23 +43,29 @@ func world(t *testing.T) *World {
 	web.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com"},
 		{IP: "203.0.113.10", IPMode: ptr.To(corev1.LoadBalancerIPModeProxy)}}
 	for _, kind := range []string{"Accepted", "Programmed", "BackendsReady"} {
-		web.Status.Conditions = append(web.Status.Conditions, metav1.Condition{Type: prefix + kind, Status: metav1.ConditionTrue})
+		web.Status.Conditions = append(web.Status.Conditions,
+			metav1.Condition{Type: prefix + kind, Status: metav1.ConditionTrue})
 	}
 	source := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "web-1",
 		Labels: map[string]string{discoveryv1.LabelServiceName: "web"}}, AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.1"}}},
-		Ports:     []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080)), Protocol: ptr.To(corev1.ProtocolTCP)}}}
+		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To(int32(8080)),
+			Protocol: ptr.To(corev1.ProtocolTCP)}}}
 	carried := source.DeepCopy()
-	carried.ObjectMeta = metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux-1", OwnerReferences: []metav1.OwnerReference{{UID: "mux-uid"}},
-		Labels: map[string]string{discoveryv1.LabelServiceName: "mux", prefix + "channel-namespace": "app", prefix + "channel-name": "web", prefix + "source": "web-1"}}
+	carried.ObjectMeta = metav1.ObjectMeta{Namespace: "svc-mux", Name: "mux-1",
+		OwnerReferences: []metav1.OwnerReference{{UID: "mux-uid"}},
+		Labels: map[string]string{discoveryv1.LabelServiceName: "mux", prefix + "channel-namespace": "app",
+			prefix + "channel-name": "web", prefix + "source": "web-1"}}
 	carried.Ports[0].Name = ptr.To("59c41a87cea606f2ca8f")
 	return &World{
 		Language: language, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		Unexplained: func(types.NamespacedName, *corev1.ServicePort) bool { return false },
 		Services:    map[types.NamespacedName]*corev1.Service{key("svc-mux", "mux"): mux, key("app", "web"): web},
-		ConfigMaps: map[types.NamespacedName]*corev1.ConfigMap{key("svc-mux", "mux-port-allocations"): {Data: map[string]string{"allocations.json": `{"generation":2,
+		ConfigMaps: map[types.NamespacedName]*corev1.ConfigMap{key("svc-mux",
+			"mux-port-allocations"): {Data: map[string]string{"allocations.json": `{"generation":2,
 			"portClaims":[{"namespace":"app","service":"web","portName":"http","protocol":"TCP","channelPort":80,"muxPort":203,"source":"auto","name":"59c41a87cea606f2ca8f"}]}`}}},
-		Slices: map[types.NamespacedName]*discoveryv1.EndpointSlice{key("app", "web-1"): source, key("svc-mux", "mux-1"): carried},
+		Slices: map[types.NamespacedName]*discoveryv1.EndpointSlice{key("app", "web-1"): source,
+			key("svc-mux", "mux-1"): carried},
 	}
 }
 
@@ -85,16 +92,34 @@ func TestEachBreachIsReported(t *testing.T) {
 		"the placeholder stays beside a port": {"placeholder:", func(w *World) {
 			mux(w).Spec.Ports = append(mux(w).Spec.Ports, corev1.ServicePort{Name: "placeholder", Port: 101})
 		}},
-		"the stamp is behind the ledger":    {"stamp:", func(w *World) { ledger(w, `"generation":2`, `"generation":3`) }},
-		"a claim's port is gone":            {"ledger:", func(w *World) { ledger(w, `"portName":"http"`, `"portName":"old"`) }},
-		"a claim is being released":         {"ledger:", func(w *World) { ledger(w, `"name":`, `"state":"releasing","name":`) }},
-		"a channel lacks a free number":     {"requests:", func(w *World) { web(w).Annotations[prefix+"external-ports"] = "http:300" }},
-		"an address is missing":             {"address:", func(w *World) { web(w).Status.LoadBalancer.Ingress = web(w).Status.LoadBalancer.Ingress[:1] }},
-		"an address is in another mode":     {"address:", func(w *World) { web(w).Status.LoadBalancer.Ingress[1].IPMode = nil }},
-		"an address has ports":              {"address:", func(w *World) { web(w).Status.LoadBalancer.Ingress[1].Ports = []corev1.PortStatus{{Port: 80}} }},
-		"the annotation has another number": {"note:", func(w *World) { web(w).Annotations[prefix+"ports"] = "http:80->204" }},
-		"a condition is wrong":              {"conditions: Accepted", func(w *World) { web(w).Status.Conditions[0].Status = metav1.ConditionFalse }},
-		"a condition is missing":            {"conditions: Programmed", func(w *World) { web(w).Status.Conditions = web(w).Status.Conditions[:1] }},
+		"the stamp is behind the ledger": {"stamp:", func(w *World) { ledger(w, `"generation":2`, `"generation":3`) }},
+		"a claim's port is gone": {"ledger:", func(w *World) {
+			ledger(w, `"portName":"http"`, `"portName":"old"`)
+		}},
+		"a claim is being released": {"ledger:", func(w *World) {
+			ledger(w, `"name":`, `"state":"releasing","name":`)
+		}},
+		"a channel lacks a free number": {"requests:", func(w *World) {
+			web(w).Annotations[prefix+"external-ports"] = "http:300"
+		}},
+		"an address is missing": {"address:", func(w *World) {
+			web(w).Status.LoadBalancer.Ingress = web(w).Status.LoadBalancer.Ingress[:1]
+		}},
+		"an address is in another mode": {"address:", func(w *World) {
+			web(w).Status.LoadBalancer.Ingress[1].IPMode = nil
+		}},
+		"an address has ports": {"address:", func(w *World) {
+			web(w).Status.LoadBalancer.Ingress[1].Ports = []corev1.PortStatus{{Port: 80}}
+		}},
+		"the annotation has another number": {"note:", func(w *World) {
+			web(w).Annotations[prefix+"ports"] = "http:80->204"
+		}},
+		"a condition is wrong": {"conditions: Accepted", func(w *World) {
+			web(w).Status.Conditions[0].Status = metav1.ConditionFalse
+		}},
+		"a condition is missing": {"conditions: Programmed", func(w *World) {
+			web(w).Status.Conditions = web(w).Status.Conditions[:1]
+		}},
 		"BackendsReady without an endpoint": {"conditions: BackendsReady", func(w *World) {
 			w.Slices[key("app", "web-1")].Endpoints, carried(w).Endpoints = nil, nil
 		}},
@@ -107,9 +132,11 @@ func TestEachBreachIsReported(t *testing.T) {
 			delete(w.Slices, key("svc-mux", "mux-1"))
 			web(w).Status.Conditions[2].Status = metav1.ConditionFalse
 		}},
-		"a slice has other endpoints": {"slices:", func(w *World) { carried(w).Endpoints[0].Addresses = []string{"10.1.0.9"} }},
-		"a slice has another port":    {"slices:", func(w *World) { carried(w).Ports[0].Port = ptr.To(int32(9)) }},
-		"a slice has another owner":   {"slices:", func(w *World) { carried(w).OwnerReferences[0].UID = "another" }},
+		"a slice has other endpoints": {"slices:", func(w *World) {
+			carried(w).Endpoints[0].Addresses = []string{"10.1.0.9"}
+		}},
+		"a slice has another port":  {"slices:", func(w *World) { carried(w).Ports[0].Port = ptr.To(int32(9)) }},
+		"a slice has another owner": {"slices:", func(w *World) { carried(w).OwnerReferences[0].UID = "another" }},
 		"a slice carries another Service": {"slices:", func(w *World) {
 			carried(w).Labels[prefix+"channel-name"] = "other"
 			web(w).Status.Conditions[2].Status = metav1.ConditionFalse
@@ -151,7 +178,8 @@ func TestNothingOfTheReconcilerIsImported(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, spec := range parsed.Imports {
-			if path := strings.Trim(spec.Path.Value, `"`); strings.HasPrefix(path, "nowake.ai/svc-lb-mux/") && path != "nowake.ai/svc-lb-mux/validation" {
+			if path := strings.Trim(spec.Path.Value, `"`); strings.HasPrefix(path, "nowake.ai/svc-lb-mux/") &&
+				path != "nowake.ai/svc-lb-mux/validation" {
 				t.Errorf("%s imports %s", file, path)
 			}
 		}

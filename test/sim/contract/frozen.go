@@ -11,14 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Frozen compares a cluster whose muxes are frozen with the same cluster at the freeze. Ports and ledgers must be unchanged.
-// Addresses and backends must follow mux and sources, for every channel whose owner didn't change it meanwhile.
+// Frozen compares a cluster whose muxes are frozen with the same cluster at the freeze. Ports and ledgers must be
+// unchanged. Addresses and backends must follow mux and sources, for every channel whose owner didn't change it
+// meanwhile.
 func (w *World) Frozen(before *World) string {
 	after := *w
 	after.Slices = maps.Clone(w.Slices)
 	maps.DeleteFunc(after.Slices, func(_ types.NamespacedName, slice *discoveryv1.EndpointSlice) bool {
 		channel, carries := w.carriedChannel(slice)
-		return carries && (!w.isUnchanged(before, channel) || !w.isOlderMux(before, types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}))
+		return carries &&
+			(!w.isUnchanged(before, channel) ||
+				!w.isOlderMux(before,
+					types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}))
 	})
 	served := map[types.NamespacedName]*mux{}
 	for _, key := range keysOf(before.Services) {
@@ -81,20 +85,23 @@ func (m *mux) checkUnchanged(before *World) string {
 func (w *World) isUnchanged(before *World, key types.NamespacedName) bool {
 	if was := before.Listeners()[key]; was != nil {
 		is := w.Listeners()[key]
-		return is != nil && was.Asks && is.Asks && was.Owner.GetUID() == is.Owner.GetUID() && was.Mux == is.Mux && was.Port == is.Port && was.Protocol == is.Protocol
+		return is != nil && was.Asks && is.Asks && was.Owner.GetUID() == is.Owner.GetUID() && was.Mux == is.Mux &&
+			was.Port == is.Port && was.Protocol == is.Protocol
 	}
 	was, is := before.Services[key], w.Services[key]
 	if was == nil || is == nil || was.UID != is.UID || was.DeletionTimestamp != nil || is.DeletionTimestamp != nil {
 		return false
 	}
 	keys := w.Language.Keys()
-	return equality.Semantic.DeepEqual(was.Spec, is.Spec) && was.Annotations[keys.ExternalPorts] == is.Annotations[keys.ExternalPorts] &&
+	return equality.Semantic.DeepEqual(was.Spec, is.Spec) &&
+		was.Annotations[keys.ExternalPorts] == is.Annotations[keys.ExternalPorts] &&
 		was.Annotations[keys.Disabled] == is.Annotations[keys.Disabled]
 }
 
 // carriedChannel returns the channel that a slice on a mux carries, or false if it carries none.
 func (w *World) carriedChannel(slice *discoveryv1.EndpointSlice) (types.NamespacedName, bool) {
 	keys := w.Language.Keys()
-	name := types.NamespacedName{Namespace: slice.Labels[keys.ChannelNamespace], Name: strings.ReplaceAll(slice.Labels[keys.ChannelName], "_", "/")}
+	name := types.NamespacedName{Namespace: slice.Labels[keys.ChannelNamespace],
+		Name: strings.ReplaceAll(slice.Labels[keys.ChannelName], "_", "/")}
 	return name, name.Name != ""
 }

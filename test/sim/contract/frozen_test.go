@@ -21,7 +21,9 @@ func TestFrozenMuxKeepsItsNumbers(t *testing.T) {
 		"the address changes, and the channel doesn't follow": {"frozen: address", func(w *World) {
 			w.Services[mux].Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.20"}}
 		}},
-		"a backend is removed, and the slice on the mux doesn't follow": {"slices:", func(w *World) { w.Slices[key("app", "web-1")].Endpoints = nil }},
+		"a backend is removed, and the slice on the mux doesn't follow": {"slices:", func(w *World) {
+			w.Slices[key("app", "web-1")].Endpoints = nil
+		}},
 		"the channel asks for another number": {"", func(w *World) {
 			w.Services[web].Annotations[prefix+"external-ports"] = "http:300"
 			w.Slices[key("app", "web-1")].Ports[0].Port = ptr.To(int32(8081))

@@ -66,7 +66,8 @@ func readLedger(cm *corev1.ConfigMap) (ledger, error) {
 	for _, e := range append(text.PortClaims, text.Released...) {
 		l.claims = append(l.claims, claim{
 			channel: types.NamespacedName{Namespace: e.Namespace, Name: e.Service}, port: e.PortName, own: e.ChannelPort,
-			slot: slot{e.MuxPort, corev1.Protocol(e.Protocol)}, auto: e.Source == "auto", name: e.Name, state: e.State, until: e.Until,
+			slot: slot{e.MuxPort, corev1.Protocol(e.Protocol)}, auto: e.Source == "auto", name: e.Name, state: e.State,
+			until: e.Until,
 		})
 	}
 	return l, nil

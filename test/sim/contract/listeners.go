@@ -13,8 +13,8 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Routing has the objects of the Gateway API. All defaults are set in them. They allow routes and ListenerSets by namespace, without selectors
-// and kinds.
+// Routing has the objects of the Gateway API. All defaults are set in them. They allow routes and ListenerSets by
+// namespace, without selectors and kinds.
 type Routing struct {
 	// Prefix is the prefix of our names.
 	Prefix    string
@@ -31,8 +31,8 @@ type Listener struct {
 	// Key names the listener in the ledger, and Mux the Gateway's mux.
 	Key, Mux types.NamespacedName
 	Protocol corev1.Protocol
-	// Asks is true for a listener that may have its number: we carry its protocol, and no other listener of the same or a higher precedence has the
-	// number.
+	// Asks is true for a listener that may have its number: we carry its protocol, and no other listener of the same or a
+	// higher precedence has the number.
 	Asks bool
 	// Owner is the Gateway or the ListenerSet, as it is now.
 	Owner client.Object
@@ -74,7 +74,8 @@ func (r *Routing) listenersOf(gateway *gatewayv1.Gateway) (all []*Listener) {
 	mux := types.NamespacedName{Namespace: gateway.Namespace, Name: "gateway-" + gateway.Name}
 	for i := range gateway.Spec.Listeners {
 		l := &gateway.Spec.Listeners[i]
-		all = append(all, listener(mux, gateway, "gateway", 0, gatewayv1.ListenerEntry{Name: l.Name, Port: l.Port, Protocol: l.Protocol, AllowedRoutes: l.AllowedRoutes}))
+		all = append(all, listener(mux, gateway, "gateway", 0,
+			gatewayv1.ListenerEntry{Name: l.Name, Port: l.Port, Protocol: l.Protocol, AllowedRoutes: l.AllowedRoutes}))
 	}
 	for i, set := range r.setsOf(gateway) {
 		for _, entry := range set.Spec.Listeners {
@@ -84,8 +85,10 @@ func (r *Routing) listenersOf(gateway *gatewayv1.Gateway) (all []*Listener) {
 	return all
 }
 
-func listener(mux types.NamespacedName, owner client.Object, kind string, precedence int, entry gatewayv1.ListenerEntry) *Listener {
-	l := &Listener{Key: types.NamespacedName{Namespace: owner.GetNamespace(), Name: kind + "/" + owner.GetName() + "/" + string(entry.Name)}, Mux: mux,
+func listener(mux types.NamespacedName, owner client.Object, kind string, precedence int,
+	entry gatewayv1.ListenerEntry) *Listener {
+	l := &Listener{Key: types.NamespacedName{Namespace: owner.GetNamespace(),
+		Name: kind + "/" + owner.GetName() + "/" + string(entry.Name)}, Mux: mux,
 		Protocol: corev1.ProtocolTCP, Owner: owner, ListenerEntry: entry, precedence: precedence}
 	if entry.Protocol == gatewayv1.UDPProtocolType {
 		l.Protocol = corev1.ProtocolUDP
@@ -98,7 +101,9 @@ func listener(mux types.NamespacedName, owner client.Object, kind string, preced
 func (r *Routing) setsOf(gateway *gatewayv1.Gateway) []*gatewayv1.ListenerSet {
 	var sets []*gatewayv1.ListenerSet
 	for _, set := range r.Sets {
-		if r.names(set, gateway) && isFrom(*gateway.Spec.AllowedListeners.Namespaces.From, gateway.Namespace, set.Namespace) && set.DeletionTimestamp == nil {
+		if r.names(set, gateway) &&
+			isFrom(*gateway.Spec.AllowedListeners.Namespaces.From, gateway.Namespace, set.Namespace) &&
+			set.DeletionTimestamp == nil {
 			sets = append(sets, set)
 		}
 	}
@@ -116,13 +121,15 @@ func isFrom(from gatewayv1.FromNamespaces, own, namespace string) bool {
 }
 
 func older(a, b client.Object) int {
-	return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), strings.Compare(client.ObjectKeyFromObject(a).String(), client.ObjectKeyFromObject(b).String()))
+	return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time),
+		strings.Compare(client.ObjectKeyFromObject(a).String(), client.ObjectKeyFromObject(b).String()))
 }
 
 // claimant returns a listener that asks for its number, in the form of a channel of its mux.
 func (l *Listener) claimant() *channel {
 	return &channel{valid: true, listener: l, Channel: validation.Channel{
 		Object: validation.Object{Key: l.Key, UID: l.Owner.GetUID()}, Mux: l.Mux,
-		Ports: []validation.ChannelPort{{Name: l.portName(), Protocol: l.Protocol, Port: l.Port, Request: validation.Request{Kind: validation.Number, Number: l.Port}}},
+		Ports: []validation.ChannelPort{{Name: l.portName(), Protocol: l.Protocol, Port: l.Port,
+			Request: validation.Request{Kind: validation.Number, Number: l.Port}}},
 	}}
 }

@@ -6,7 +6,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// listenerSources returns the slices of a listener's backends. Each has only the port to which the backend refers, under the listener's port name.
+// listenerSources returns the slices of a listener's backends. Each has only the port to which the backend refers,
+// under the listener's port name.
 func (w *World) listenerSources(l *Listener) (list []*discoveryv1.EndpointSlice) {
 	backends := w.backends(l)
 	for i, b := range backends {
@@ -26,7 +27,8 @@ func (w *World) listenerSources(l *Listener) (list []*discoveryv1.EndpointSlice)
 	return list
 }
 
-// sourceName is the name of a source in the label of the slice that carries it. It distinguishes namespaces, and two ports of one Service.
+// sourceName is the name of a source in the label of the slice that carries it. It distinguishes namespaces, and two
+// ports of one Service.
 func (b *backend) sourceName(before []backend, l *Listener, slice string) string {
 	name := slice
 	if b.service.Namespace != l.Key.Namespace {

@@ -26,7 +26,8 @@ func (w *World) checkRouting(served map[types.NamespacedName]*mux) string {
 		case is == nil || is.ObservedGeneration != l.Owner.GetGeneration():
 			return fmt.Sprintf("statuses: nothing is said about the present generation of listener %s", key)
 		case (is.Status == metav1.ConditionTrue) != programmed:
-			return fmt.Sprintf("statuses: Programmed is %q (%s) for listener %s, and it has its number on a mux with an address: %t", is.Status, is.Message, key, programmed)
+			return fmt.Sprintf("statuses: Programmed is %q (%s) for listener %s, and it has its number on a mux with an "+
+				"address: %t", is.Status, is.Message, key, programmed)
 		case int(attached) != len(w.attached(l)):
 			return fmt.Sprintf("statuses: listener %s has %d routes, and its status says %d", key, len(w.attached(l)), attached)
 		}
@@ -73,15 +74,20 @@ func (l *Listener) Refused() bool {
 }
 
 // checkRoute compares a route's status with the parents that are ours.
-func (w *World) checkRoute(of *route, listeners map[types.NamespacedName]*Listener, served map[types.NamespacedName]*mux) string {
-	found := slices.DeleteFunc(slices.Clone(of.status.Parents), func(p gatewayv1.RouteParentStatus) bool { return string(p.ControllerName) != w.Prefix+"/gateway" })
+func (w *World) checkRoute(of *route, listeners map[types.NamespacedName]*Listener,
+	served map[types.NamespacedName]*mux) string {
+	found := slices.DeleteFunc(slices.Clone(of.status.Parents), func(p gatewayv1.RouteParentStatus) bool {
+		return string(p.ControllerName) != w.Prefix+"/gateway"
+	})
 	for i := range of.parents {
 		ref := &of.parents[i]
 		mux, is := w.muxOfParent(ref)
 		if !is || served[mux] == nil {
 			continue
 		}
-		at := slices.IndexFunc(found, func(p gatewayv1.RouteParentStatus) bool { return equality.Semantic.DeepEqual(&p.ParentRef, ref) })
+		at := slices.IndexFunc(found, func(p gatewayv1.RouteParentStatus) bool {
+			return equality.Semantic.DeepEqual(&p.ParentRef, ref)
+		})
 		if at < 0 {
 			return fmt.Sprintf("nothing is said about parent %s %s", *ref.Kind, ref.Name)
 		}
@@ -94,7 +100,8 @@ func (w *World) checkRoute(of *route, listeners map[types.NamespacedName]*Listen
 			resolved = resolved && is
 		}
 		if says := meta.IsStatusConditionTrue(found[at].Conditions, "Accepted"); says != accepted {
-			return fmt.Sprintf("Accepted is %t for parent %s %s, and a listener takes it: %t", says, *ref.Kind, ref.Name, accepted)
+			return fmt.Sprintf("Accepted is %t for parent %s %s, and a listener takes it: %t", says, *ref.Kind, ref.Name,
+				accepted)
 		}
 		if says := meta.IsStatusConditionTrue(found[at].Conditions, "ResolvedRefs"); says != resolved {
 			return fmt.Sprintf("ResolvedRefs is %t, and all backends are there: %t", says, resolved)
@@ -102,7 +109,8 @@ func (w *World) checkRoute(of *route, listeners map[types.NamespacedName]*Listen
 		found = slices.Delete(found, at, at+1)
 	}
 	if len(found) > 0 {
-		return fmt.Sprintf("its status is about %s %s, which isn't a parent that we serve", *found[0].ParentRef.Kind, found[0].ParentRef.Name)
+		return fmt.Sprintf("its status is about %s %s, which isn't a parent that we serve", *found[0].ParentRef.Kind,
+			found[0].ParentRef.Name)
 	}
 	return ""
 }

@@ -30,14 +30,18 @@ func (r *Routing) routes() (all []route) {
 	for _, o := range r.UDPRoutes {
 		all = append(all, route{"UDPRoute", o, o.Spec.ParentRefs, o.Spec.Rules[0].BackendRefs, &o.Status.RouteStatus})
 	}
-	slices.SortFunc(all, func(a, b route) int { return cmp.Or(older(a.object, b.object), strings.Compare(a.kind, b.kind)) })
+	slices.SortFunc(all, func(a, b route) int {
+		return cmp.Or(older(a.object, b.object), strings.Compare(a.kind, b.kind))
+	})
 	return all
 }
 
 // attaches returns whether a parentRef attaches its route to a listener.
 func (l *Listener) attaches(of *route, ref *gatewayv1.ParentReference) bool {
-	carries := map[gatewayv1.ProtocolType]string{gatewayv1.TCPProtocolType: "TCPRoute", gatewayv1.UDPProtocolType: "UDPRoute"}[l.ListenerEntry.Protocol]
-	named := types.NamespacedName{Namespace: string(*ref.Namespace), Name: strings.ToLower(string(*ref.Kind)) + "/" + string(ref.Name) + "/" + string(l.Name)}
+	carries := map[gatewayv1.ProtocolType]string{gatewayv1.TCPProtocolType: "TCPRoute",
+		gatewayv1.UDPProtocolType: "UDPRoute"}[l.ListenerEntry.Protocol]
+	named := types.NamespacedName{Namespace: string(*ref.Namespace),
+		Name: strings.ToLower(string(*ref.Kind)) + "/" + string(ref.Name) + "/" + string(l.Name)}
 	return named == l.Key && carries == of.kind && (ref.SectionName == nil || *ref.SectionName == l.Name) &&
 		isFrom(*l.AllowedRoutes.Namespaces.From, l.Key.Namespace, of.object.GetNamespace())
 }
@@ -52,7 +56,8 @@ func (r *Routing) attached(l *Listener) (all []route) {
 	return all
 }
 
-// portOf returns the Service and the name of the port to which a backend refers; false if there is no such port, or a ReferenceGrant is missing.
+// portOf returns the Service and the name of the port to which a backend refers; false if there is no such port, or a
+// ReferenceGrant is missing.
 func (w *World) portOf(of *route, ref *gatewayv1.BackendRef) (types.NamespacedName, string, bool) {
 	key := types.NamespacedName{Namespace: string(*ref.Namespace), Name: string(ref.Name)}
 	svc := w.Services[key]
@@ -70,7 +75,8 @@ func (w *World) portOf(of *route, ref *gatewayv1.BackendRef) (types.NamespacedNa
 func (w *World) grants(of *route, to types.NamespacedName) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(w.Grants)), func(g *gatewayv1.ReferenceGrant) bool {
 		from, target := g.Spec.From[0], g.Spec.To[0]
-		return g.Namespace == to.Namespace && string(from.Kind) == of.kind && string(from.Namespace) == of.object.GetNamespace() &&
+		return g.Namespace == to.Namespace && string(from.Kind) == of.kind &&
+			string(from.Namespace) == of.object.GetNamespace() &&
 			(target.Name == nil || string(*target.Name) == to.Name)
 	})
 }

@@ -40,9 +40,11 @@ func (w *World) checkService(key types.NamespacedName, served map[types.Namespac
 	case c.service.DeletionTimestamp != nil:
 		return ""
 	case conditions[keys.Accepted] != statusOf(accepted):
-		return fmt.Sprintf("conditions: Accepted is %q, and it has all that it asks for: %t", conditions[keys.Accepted], accepted)
+		return fmt.Sprintf("conditions: Accepted is %q, and it has all that it asks for: %t", conditions[keys.Accepted],
+			accepted)
 	case conditions[keys.Programmed] != statusOf(len(address) > 0):
-		return fmt.Sprintf("conditions: Programmed is %q, and it has ports on a mux with an address: %t", conditions[keys.Programmed], len(address) > 0)
+		return fmt.Sprintf("conditions: Programmed is %q, and it has ports on a mux with an address: %t",
+			conditions[keys.Programmed], len(address) > 0)
 	case conditions[keys.BackendsReady] != "" && !on:
 		return "conditions: BackendsReady is set, and it has no ports"
 	case on && conditions[keys.BackendsReady] != statusOf(w.hasReady(named, key)):
@@ -91,7 +93,8 @@ func checkAddress(svc *corev1.Service, address []corev1.LoadBalancerIngress) str
 		shows[fmt.Sprintf("%s%s mode %q", ingress.IP, ingress.Hostname, mode)] = true
 	}
 	if !maps.Equal(want, shows) {
-		return fmt.Sprintf("address: it shows %v, and must show %v", slices.Sorted(maps.Keys(shows)), slices.Sorted(maps.Keys(want)))
+		return fmt.Sprintf("address: it shows %v, and must show %v", slices.Sorted(maps.Keys(shows)),
+			slices.Sorted(maps.Keys(want)))
 	}
 	return ""
 }

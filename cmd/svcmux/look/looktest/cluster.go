@@ -37,8 +37,8 @@ type Cluster struct {
 	step     time.Duration // between the creations of two objects
 }
 
-// The lines of a file that separate its parts. Documents change objects that exist, as a merge patch. The reconciler works after each
-// part. It doesn't see the documents after the line unattended.
+// The lines of a file that separate its parts. Documents change objects that exist, as a merge patch. The reconciler
+// works after each part. It doesn't see the documents after the line unattended.
 const (
 	separator  = "\n---\n"
 	nextPart   = "\n# then\n"
@@ -56,7 +56,8 @@ func Load(t testing.TB, path string) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{t: t, language: language, objects: map[key]map[string]any{}, now: Now().Add(-12 * 24 * time.Hour), step: time.Minute}
+	c := &Cluster{t: t, language: language, objects: map[key]map[string]any{}, now: Now().Add(-12 * 24 * time.Hour),
+		step: time.Minute}
 	for part := range strings.SplitSeq("\n"+string(text), nextPart) {
 		first, later, _ := strings.Cut(part, unattended)
 		c.apply(first)
@@ -98,7 +99,8 @@ func (c *Cluster) apply(part string) {
 			continue
 		}
 		meta, _ := object["metadata"].(map[string]any)
-		at := key{object["kind"].(string), types.NamespacedName{Namespace: textOf(meta["namespace"]), Name: textOf(meta["name"])}}
+		at := key{object["kind"].(string),
+			types.NamespacedName{Namespace: textOf(meta["namespace"]), Name: textOf(meta["name"])}}
 		if meta["deletionTimestamp"] == "now" {
 			delete(c.objects, at)
 			continue

@@ -44,7 +44,8 @@ func (c *Cluster) putListeners(w *look.World) {
 	}
 	for _, gateway := range list[gatewayv1.Gateway](c, "Gateway") {
 		for _, svc := range c.services() {
-			if owner := metav1.GetControllerOf(svc); owner != nil && owner.Name == gateway.Name && svc.Namespace == gateway.Namespace {
+			if owner := metav1.GetControllerOf(svc); owner != nil && owner.Name == gateway.Name &&
+				svc.Namespace == gateway.Namespace {
 				w.PutListeners(svc, gateway, api)
 			}
 		}
@@ -90,7 +91,8 @@ func (c *Cluster) pass(mux types.NamespacedName) bool {
 	if p.Publish != nil {
 		c.publish(mux, p.Publish)
 	}
-	p.Show = slices.DeleteFunc(p.Show, func(patch plan.ChannelPatch) bool { return !claimants.IsService(patch.Channel) }) // statuses of Gateways are in the file
+	// statuses of Gateways are in the file
+	p.Show = slices.DeleteFunc(p.Show, func(patch plan.ChannelPatch) bool { return !claimants.IsService(patch.Channel) })
 	for _, patch := range append(p.Hide, p.Show...) {
 		c.show(&patch)
 	}
@@ -103,7 +105,8 @@ func (c *Cluster) putLedger(mux *plan.ObservedMux, write *plan.LedgerWrite) {
 		c.t.Fatal(err)
 	}
 	c.put("ConfigMap", &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: mux.Key.Namespace, Name: mux.Ledger, Labels: contents.Labels, Annotations: contents.Annotations},
+		ObjectMeta: metav1.ObjectMeta{Namespace: mux.Key.Namespace, Name: mux.Ledger, Labels: contents.Labels,
+			Annotations: contents.Annotations},
 		Data:       map[string]string{codec.PlainKey: contents.Plain},
 		BinaryData: map[string][]byte{codec.PackedKey: contents.Packed},
 	})
@@ -174,7 +177,8 @@ func (c *Cluster) carry(seen *sight.Sight, p *plan.Plan) bool {
 		for _, step := range decided.Steps {
 			quiet = false
 			if step.Op == muxslices.Delete {
-				delete(c.objects, key{"EndpointSlice", types.NamespacedName{Namespace: step.Slice.Namespace, Name: step.Slice.Name}})
+				delete(c.objects, key{"EndpointSlice",
+					types.NamespacedName{Namespace: step.Slice.Namespace, Name: step.Slice.Name}})
 				continue
 			}
 			c.put("EndpointSlice", step.Slice)

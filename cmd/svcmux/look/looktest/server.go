@@ -23,10 +23,12 @@ import (
 // Server is an API server that answers as the cluster's would. It sends protocol buffers to clients that take them.
 type Server struct {
 	cluster *Cluster
-	// Forbidden are the resources that the user may not read, as resource for all namespaces, and resource/namespace for one.
+	// Forbidden are the resources that the user may not read, as resource for all namespaces, and resource/namespace for
+	// one.
 	Forbidden []string
-	// Minor is the minor version of Kubernetes. Denied is a right that the reconciler lacks, such as "list services", or one that the webhook
-	// lacks, such as "webhook: list services". Excessive gives the reconciler rights that it never uses.
+	// Minor is the minor version of Kubernetes. Denied is a right that the reconciler lacks, such as "list services", or
+	// one that the webhook lacks, such as "webhook: list services". Excessive gives the reconciler rights that it never
+	// uses.
 	Minor     string
 	Denied    string
 	Excessive bool
@@ -55,8 +57,9 @@ func (c *Cluster) Serve(t testing.TB, forbidden ...string) (kubeconfig string, s
 func Kubeconfig(t testing.TB, url string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: here, cluster: {server: %q}}]\nusers: [{name: jane, user: {token: secret}}]\n"+
-		"contexts: [{name: work, context: {cluster: here, user: jane, namespace: shop}}]\ncurrent-context: work\n", url)
+	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: here, cluster: {server: %q}}]\nusers: [{name: "+
+		"jane, user: {token: secret}}]\ncontexts: [{name: work, context: {cluster: here, user: jane, namespace: "+
+		"shop}}]\ncurrent-context: work\n", url)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			verb = "get"
 		}
 		s.answer(w, r, http.StatusForbidden, status(http.StatusForbidden, metav1.StatusReasonForbidden,
-			fmt.Sprintf("%s is forbidden: User \"jane\" cannot %s resource %q in API group \"\" %s", ask.resource, verb, ask.resource, where)))
+			fmt.Sprintf("%s is forbidden: User \"jane\" cannot %s resource %q in API group \"\" %s", ask.resource, verb,
+				ask.resource, where)))
 	case r.URL.Query().Get("watch") != "":
 		if s.Stream != nil {
 			s.Stream(w, r)
@@ -115,7 +119,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func status(code int32, reason metav1.StatusReason, message string) *metav1.Status {
-	return &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}
+	return &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		Code: code, Reason: reason, Message: message}
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, code int, object runtime.Object) {
@@ -143,13 +148,17 @@ func (s *Server) find(ask request, selector string) runtime.Object {
 	meta := metav1.ListMeta{ResourceVersion: "7"}
 	switch ask.resource {
 	case "services":
-		return one(ask, c.services(), is, func(all []corev1.Service) runtime.Object { return &corev1.ServiceList{ListMeta: meta, Items: all} })
+		return one(ask, c.services(), is, func(all []corev1.Service) runtime.Object {
+			return &corev1.ServiceList{ListMeta: meta, Items: all}
+		})
 	case "endpointslices":
 		return one(ask, c.slices(), is, func(all []discoveryv1.EndpointSlice) runtime.Object {
 			return &discoveryv1.EndpointSliceList{ListMeta: meta, Items: all}
 		})
 	case "configmaps":
-		return one(ask, c.configMaps(), is, func(all []corev1.ConfigMap) runtime.Object { return &corev1.ConfigMapList{ListMeta: meta, Items: all} })
+		return one(ask, c.configMaps(), is, func(all []corev1.ConfigMap) runtime.Object {
+			return &corev1.ConfigMapList{ListMeta: meta, Items: all}
+		})
 	case "deployments":
 		return one(ask, c.deployments(), is, func(all []appsv1.Deployment) runtime.Object {
 			return &appsv1.DeploymentList{ListMeta: meta, Items: all}

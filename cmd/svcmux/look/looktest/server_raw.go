@@ -10,18 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// rawKinds are the kinds that are answered as they are in the file. A cluster without an object of a custom kind doesn't know the kind.
+// rawKinds are the kinds that are answered as they are in the file. A cluster without an object of a custom kind
+// doesn't know the kind.
 func rawKinds(resource string) string {
 	return map[string]string{
 		"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "leases": "Lease", "certificates": "Certificate",
 		"prometheusrules": "PrometheusRule", "daemonsets": "DaemonSet", "nodes": "Node",
-		"gateways": "Gateway", "listenersets": "ListenerSet", "tcproutes": "TCPRoute", "udproutes": "UDPRoute", "namespaces": "Namespace",
+		"gateways": "Gateway", "listenersets": "ListenerSet", "tcproutes": "TCPRoute", "udproutes": "UDPRoute",
+		"namespaces":     "Namespace",
 		"gatewayclasses": "GatewayClass", "referencegrants": "ReferenceGrant",
 	}[resource]
 }
 
 func isOfGatewayAPI(kind string) bool {
-	return slices.Contains([]string{"GatewayClass", "Gateway", "ListenerSet", "TCPRoute", "UDPRoute", "ReferenceGrant"}, kind)
+	return slices.Contains([]string{"GatewayClass", "Gateway", "ListenerSet", "TCPRoute", "UDPRoute", "ReferenceGrant"},
+		kind)
 }
 
 func isCustom(kind string) bool {
@@ -81,7 +84,8 @@ func pageOf(items []any, kind string, r *http.Request) map[string]any {
 	return map[string]any{"kind": kind + "List", "apiVersion": "v1", "metadata": metadata, "items": items[begin:end]}
 }
 
-// allows answers a SubjectAccessReview: the chart's parts have the chart's rights, except for Denied. Excessive gives the reconciler more.
+// allows answers a SubjectAccessReview: the chart's parts have the chart's rights, except for Denied. Excessive gives
+// the reconciler more.
 func (s *Server) allows(r *http.Request) bool {
 	var review struct {
 		Spec struct {

@@ -1,5 +1,5 @@
-// Command kubectl is the real kubectl. Tests run it hundreds of times. It starts twice as fast as it would as a part of the program that has all
-// components.
+// Command kubectl is the real kubectl. Tests run it hundreds of times. It starts twice as fast as it would as a part of
+// the program that has all components.
 package main
 
 import (
