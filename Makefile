@@ -135,7 +135,7 @@ TEST := go test $(TEST_FLAGS)
 
 # Their results come from Go's cache as long as nothing changes that they read. That can't be said of the other packages: those in test/ start
 # clusters, which depend on more files than Go knows of, and ./cmd builds all commands. The packages left out at the end have benchmarks only.
-WITHOUT_CLUSTERS := ./test/sim ./webhook ./gateway/agent ./test/again ./test/corpus $$(go list ./... | grep -vE '^nowake.ai/svc-lb-mux/(test/|cmd$$)')
+WITHOUT_CLUSTERS := ./test/sim ./webhook ./balancer ./test/again ./test/corpus $$(go list ./... | grep -vE '^nowake.ai/svc-lb-mux/(test/|cmd$$)')
 WITH_CLUSTERS := $(LONGEST) ./cmd $$(go list ./test/... | grep -vE '/test/(sim|again|corpus|bench/(dataplane|gateways|reconciler))$$')
 
 # What a change should pass before each commit.
@@ -217,8 +217,8 @@ long: deps ## Run the long forms of tests, for hours: upgrades, simulations, pro
 	go run ./test/cluster build -all
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -channels=$(LONG_CHANNELS) -cycles=$(LONG_CYCLES)
 	go test -count=1 -timeout 0 ./test/e2e/upgrade -v -args -certs=certManager
-	go test -count=1 -timeout 0 ./gateway/agent -run 'TestConnectionsLiveOnAfterFailovers$$' -v -args -failovers=$(LONG_FAILOVERS)
-	LONG=1 go test -count=1 -timeout 0 ./gateway/agent -run 'TestAgentIsKilledAfterEachWrite$$' -v
+	go test -count=1 -timeout 0 ./balancer -run 'TestConnectionsLiveOnAfterFailovers$$' -v -args -failovers=$(LONG_FAILOVERS)
+	LONG=1 go test -count=1 -timeout 0 ./balancer -run 'TestAgentIsKilledAfterEachWrite$$' -v
 	LONG=1 go test -count=1 -timeout 0 ./test/bench/webhook
 	LONG=1 go test -count=1 -timeout 0 -p $(PACKAGES) -parallel $(PARALLEL) ./test/cluster/cluster ./test/dataplane ./test/demo ./test/e2e/... ./test/gitops ./test/release ./test/site
 	go test -count=1 -timeout 0 ./test/sim/api -args -sequences=200
@@ -229,7 +229,7 @@ long: deps ## Run the long forms of tests, for hours: upgrades, simulations, pro
 .PHONY: sim-mutants
 sim-mutants: ## Break the code on purpose, once for each patch in a folder of mutants, and check that histories fail
 	@test/sim/mutants.sh
-	@test/sim/mutants.sh gateway/control/mutants
+	@test/sim/mutants.sh reconciler/addresses/mutants
 	@test/sim/mutants.sh gatewayapi/line/mutants
 	@test/sim/mutants.sh gatewayapi/allocate/mutants
 

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"nowake.ai/svc-lb-mux/balancer/lease"
 	"nowake.ai/svc-lb-mux/certs/guard"
-	"nowake.ai/svc-lb-mux/gateway/lease"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )

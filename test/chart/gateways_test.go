@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"nowake.ai/svc-lb-mux/gateway/pool/config"
+	"nowake.ai/svc-lb-mux/reconciler/addresses/pool/config"
 )
 
 // pools sets two pools: one on nodes, one on machines outside of the cluster.

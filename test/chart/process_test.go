@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	agentprocess "nowake.ai/svc-lb-mux/gateway/agent/process"
-	controlprocess "nowake.ai/svc-lb-mux/gateway/control/process"
+	agentprocess "nowake.ai/svc-lb-mux/balancer/process"
+	controlprocess "nowake.ai/svc-lb-mux/reconciler/addresses/process"
 	"nowake.ai/svc-lb-mux/reconciler/process"
 	"nowake.ai/svc-lb-mux/webhook"
 )

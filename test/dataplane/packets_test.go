@@ -19,7 +19,7 @@ func TestPackets(t *testing.T) {
 			return start(t, cluster.IPTables())
 		},
 		"gateways": func(t *testing.T) *world {
-			long.Only(t, "test/e2e/gateways asks the channels of a mux on gateways, and gateway/agent counts lost connections")
+			long.Only(t, "test/e2e/gateways asks the channels of a mux on gateways, and balancer counts lost connections")
 			return startGateways(t)
 		},
 		"gateways beside iptables": func(t *testing.T) *world {

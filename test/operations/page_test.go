@@ -54,9 +54,9 @@ func TestEachReasonHasAParagraph(t *testing.T) {
 func TestEachReasonOfGatewaysIsInATable(t *testing.T) {
 	page := text(t, docs+"operations.md")
 	for file, least := range map[string]int{
-		"gateway/control/decide/reasons.go": 20, "gateway/pool/pool.go": 4, "gateway/agent/report.go": 5,
-		"gateway/agent/want/refusals.go":    9,
-		"gateway/agent/announce/options.go": 6, "gateway/agent/keepalived/seats.go": 3,
+		"reconciler/addresses/decide/reasons.go": 20, "reconciler/addresses/pool/pool.go": 4, "balancer/report.go": 5,
+		"balancer/want/refusals.go":    9,
+		"balancer/announce/options.go": 6, "balancer/keepalived/seats.go": 3,
 	} {
 		found := words(t, file)
 		if len(found) < least {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Breaks the code on purpose, once for each patch in a folder, in a copy of the tree, and sees whether random histories notice.
 #
-#   mutants.sh [FOLDER]   test/sim/mutants: the simulation; gateway/control/mutants: the histories of gateways;
+#   mutants.sh [FOLDER]   test/sim/mutants: the simulation; reconciler/addresses/mutants: the histories of gateways;
 #                         gatewayapi/line/mutants: those of Gateways with listeners and routes, and histories of decisions
 #                         gatewayapi/allocate/mutants: those of the allocator
 set -euo pipefail
@@ -13,7 +13,7 @@ trap 'rm -rf "$copy"' EXIT
 play() {
   cd "$copy/tree"
   case $folder in
-    gateway/*) go test -count=1 -timeout 0 ./gateway/control -run TestPromises -rapid.checks="$histories" -rapid.nofailfile 2>&1 ;;
+    reconciler/addresses/*) go test -count=1 -timeout 0 ./reconciler/addresses -run TestPromises -rapid.checks="$histories" -rapid.nofailfile 2>&1 ;;
     gatewayapi/allocate/*)
       go test -count=1 -timeout 0 ./gatewayapi/allocate -run TestPromises -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1
       ;;
@@ -27,7 +27,7 @@ play() {
 tree() {
   rm -rf "$copy/tree"
   mkdir "$copy/tree"
-  cp -r go.mod go.sum reconciler validation certs webhook gateway gatewayapi test "$copy/tree"
+  cp -r go.mod go.sum reconciler validation certs webhook balancer gatewayapi test "$copy/tree"
 }
 tree
 if ! out=$(play); then

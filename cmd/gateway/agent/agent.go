@@ -5,8 +5,8 @@ import (
 	"context"
 	"io"
 
+	"nowake.ai/svc-lb-mux/balancer/process"
 	"nowake.ai/svc-lb-mux/cmd/internal/run"
-	"nowake.ai/svc-lb-mux/gateway/agent/process"
 )
 
 // Program returns the subcommand that runs the agent of one machine.

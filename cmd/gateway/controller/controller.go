@@ -3,7 +3,7 @@ package controller
 
 import (
 	"nowake.ai/svc-lb-mux/cmd/internal/run"
-	"nowake.ai/svc-lb-mux/gateway/control/process"
+	"nowake.ai/svc-lb-mux/reconciler/addresses/process"
 )
 
 // Program returns the subcommand.

@@ -9,8 +9,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
+	"nowake.ai/svc-lb-mux/balancer/lease"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
-	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
 // controller is the container of the gateways' controller.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/balancer/lease"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 )
 

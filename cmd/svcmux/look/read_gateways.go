@@ -5,8 +5,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
+	"nowake.ai/svc-lb-mux/balancer/lease"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
-	"nowake.ai/svc-lb-mux/gateway/lease"
 )
 
 // readGateways reads the Leases of gateways in all namespaces.

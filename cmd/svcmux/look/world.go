@@ -5,7 +5,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/balancer/lease"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"

@@ -17,8 +17,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/balancer/lease"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/archive"
-	"nowake.ai/svc-lb-mux/gateway/lease"
 	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/validation"
 )

@@ -5,7 +5,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"nowake.ai/svc-lb-mux/gateway/lease"
+	"nowake.ai/svc-lb-mux/balancer/lease"
 )
 
 // lease hashes the names in the Lease of a gateway. A gateway often has the name of a node. The holder goes, since it

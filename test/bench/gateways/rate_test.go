@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"nowake.ai/svc-lb-mux/gateway/agent/table"
+	"nowake.ai/svc-lb-mux/balancer/table"
 	"nowake.ai/svc-lb-mux/test/bench/figure"
 )
 

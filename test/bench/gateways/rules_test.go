@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/gateway/agent/table"
-	"nowake.ai/svc-lb-mux/gateway/agent/want"
+	"nowake.ai/svc-lb-mux/balancer/table"
+	"nowake.ai/svc-lb-mux/balancer/want"
 )
 
 // load has nft read rules from a file.

@@ -85,7 +85,7 @@ func TestProvider(t *testing.T) {
 
 // TestGateways runs the suite over a pool of gateways, which weigh backends.
 func TestGateways(t *testing.T) {
-	long.Only(t, "TestProvider runs the same tests, and gateway/agent shows that weights are exact")
+	long.Only(t, "TestProvider runs the same tests, and balancer shows that weights are exact")
 	if os.Getenv(inside) != "" {
 		t.Skip("this process runs the suite")
 	}
