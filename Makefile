@@ -230,8 +230,8 @@ long: deps ## Run the long forms of tests, for hours: upgrades, simulations, pro
 sim-mutants: ## Break the code on purpose, once for each patch in a folder of mutants, and check that histories fail
 	@test/sim/mutants.sh
 	@test/sim/mutants.sh reconciler/addresses/mutants
-	@test/sim/mutants.sh gatewayapi/line/mutants
-	@test/sim/mutants.sh gatewayapi/allocate/mutants
+	@test/sim/mutants.sh reconciler/gatewayapi/line/mutants
+	@test/sim/mutants.sh reconciler/gatewayapi/allocate/mutants
 
 .PHONY: race
 race: export CGO_ENABLED = 1

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )

@@ -8,10 +8,10 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"nowake.ai/svc-lb-mux/gatewayapi/allocate"
-	gatewayline "nowake.ai/svc-lb-mux/gatewayapi/line"
-	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/allocate"
+	gatewayline "nowake.ai/svc-lb-mux/reconciler/gatewayapi/line"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/validation"
 )

@@ -2,8 +2,8 @@
 # Breaks the code on purpose, once for each patch in a folder, in a copy of the tree, and sees whether random histories notice.
 #
 #   mutants.sh [FOLDER]   test/sim/mutants: the simulation; reconciler/addresses/mutants: the histories of gateways;
-#                         gatewayapi/line/mutants: those of Gateways with listeners and routes, and histories of decisions
-#                         gatewayapi/allocate/mutants: those of the allocator
+#                         reconciler/gatewayapi/line/mutants: those of Gateways with listeners and routes, and histories of decisions
+#                         reconciler/gatewayapi/allocate/mutants: those of the allocator
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=${1:-test/sim/mutants}
@@ -14,11 +14,11 @@ play() {
   cd "$copy/tree"
   case $folder in
     reconciler/addresses/*) go test -count=1 -timeout 0 ./reconciler/addresses -run TestPromises -rapid.checks="$histories" -rapid.nofailfile 2>&1 ;;
-    gatewayapi/allocate/*)
-      go test -count=1 -timeout 0 ./gatewayapi/allocate -run TestPromises -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1
+    reconciler/gatewayapi/allocate/*)
+      go test -count=1 -timeout 0 ./reconciler/gatewayapi/allocate -run TestPromises -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1
       ;;
-    gatewayapi/*)
-      go test -count=1 -timeout 0 ./gatewayapi/line -run TestPromises -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1 &&
+    reconciler/gatewayapi/*)
+      go test -count=1 -timeout 0 ./reconciler/gatewayapi/line -run TestPromises -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1 &&
         go test -count=1 -timeout 0 ./reconciler/plan -run 'TestHistories$' -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1
       ;;
     *) go test -count=1 -timeout 0 ./test/sim -run 'TestSim$|Seeds|Leader' -args -histories="$histories" -tries=0 2>&1 ;;
@@ -27,7 +27,7 @@ play() {
 tree() {
   rm -rf "$copy/tree"
   mkdir "$copy/tree"
-  cp -r go.mod go.sum reconciler validation certs webhook balancer gatewayapi test "$copy/tree"
+  cp -r go.mod go.sum reconciler validation certs webhook balancer internal test "$copy/tree"
 }
 tree
 if ! out=$(play); then

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"nowake.ai/svc-lb-mux/gatewayapi/line"
-	"nowake.ai/svc-lb-mux/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/line"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/test/sim/api"

@@ -277,7 +277,7 @@ func TestSeedsThatFoundBugs(t *testing.T) {
 func TestMutantsApply(t *testing.T) {
 	patches, _ := filepath.Glob("../../test/sim/mutants/*.patch")
 	gateways, _ := filepath.Glob("../../reconciler/addresses/mutants/*.patch")
-	routes, _ := filepath.Glob("../../gatewayapi/*/mutants/*.patch")
+	routes, _ := filepath.Glob("../../reconciler/gatewayapi/*/mutants/*.patch")
 	if len(patches) == 0 || len(gateways) == 0 || len(routes) == 0 {
 		t.Fatalf("%d mutants of the reconciler, %d of gateways, %d of the Gateway API", len(patches), len(gateways),
 			len(routes))

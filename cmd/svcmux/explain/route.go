@@ -16,8 +16,8 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
-	"nowake.ai/svc-lb-mux/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/validation"
 )
 

@@ -14,8 +14,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
-	gatewayread "nowake.ai/svc-lb-mux/gatewayapi/read"
-	"nowake.ai/svc-lb-mux/gatewayapi/status"
+	gatewayread "nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/status"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"

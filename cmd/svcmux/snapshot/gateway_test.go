@@ -20,7 +20,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/ports"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/status"
-	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )

@@ -19,7 +19,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/balancer/lease"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/archive"
-	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/validation"
 )
 

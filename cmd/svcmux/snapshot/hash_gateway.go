@@ -12,7 +12,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/archive"
-	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 )
 
 // hidden replaces messages of other controllers, which may contain any names.

@@ -11,7 +11,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/archive"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/tcpservices"
-	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
 	"nowake.ai/svc-lb-mux/validation"
 )

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
