@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 )
 
 // maxEntries limits the timeline: it shows the recent past; logs have the rest.
@@ -156,10 +156,10 @@ func (t *Timeline) emitted(about runtime.Object, kind, reason, message string) {
 }
 
 // Metrics returns metrics that record decisions in the timeline and pass them on.
-func (t *Timeline) Metrics(next mux.Metrics) mux.Metrics { return recordingMetrics{next, t} }
+func (t *Timeline) Metrics(next services.Metrics) services.Metrics { return recordingMetrics{next, t} }
 
 type recordingMetrics struct {
-	mux.Metrics
+	services.Metrics
 	timeline *Timeline
 }
 

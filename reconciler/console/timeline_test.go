@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 )
 
 // silence drops Events and metrics.
 type silence struct {
 	record.EventRecorder
-	mux.Metrics
+	services.Metrics
 }
 
 func (silence) Event(runtime.Object, string, string, string) {}

@@ -21,13 +21,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/backends"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 )
 
 // Options are the inputs of a drain.
 type Options struct {
-	Line    *mux.Line
+	Line    *services.Line
 	Carried backends.Drained
 	// Patience is how long passes may fail without progress. After that, Run returns an error.
 	Patience time.Duration

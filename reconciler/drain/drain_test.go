@@ -18,7 +18,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/drain"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -72,7 +72,7 @@ func (s statuses) Patch(_ context.Context, obj client.Object, _ client.Patch,
 	return nil
 }
 
-type unmetered struct{ mux.Metrics }
+type unmetered struct{ services.Metrics }
 
 func (unmetered) Wrote(string) {}
 
@@ -101,7 +101,7 @@ func TestAStrayThatCantBeWritten(t *testing.T) {
 				s.keys = language.Keys()
 				began := time.Now()
 				err = drain.Run(t.Context(), drain.Options{
-					Line: mux.New(mux.Options{Language: language, Cache: s, Live: s, Writer: s, Metrics: unmetered{},
+					Line: services.New(services.Options{Language: language, Cache: s, Live: s, Writer: s, Metrics: unmetered{},
 						Now: time.Now}),
 					Carried:  backends.Drained{Keys: s.keys, Cache: s, Live: s, Writer: s},
 					Patience: patience, Pause: time.Second, Report: io.Discard,

@@ -18,7 +18,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -51,7 +51,7 @@ func cacheOptions(options *Options, language validation.Language) cache.Options 
 	}
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Service{}: {Transform: trim(func(svc *corev1.Service) { mux.Trim(svc, language, options.muxNamespaces()) })},
+			&corev1.Service{}: {Transform: trim(func(svc *corev1.Service) { services.Trim(svc, language, options.muxNamespaces()) })},
 			&discoveryv1.EndpointSlice{}: {Transform: trim(func(slice *discoveryv1.EndpointSlice) {
 				backends.Trim(slice, language.Keys())
 			})},

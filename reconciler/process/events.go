@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 )
 
 // newBroadcaster sends Events to the API server. client-go's rate limit applies to each object and reason separately.
@@ -36,7 +36,7 @@ func tell(cache client.Reader, events record.EventRecorder) func(plan.Event) {
 		if err := cache.Get(context.Background(), event.Object, &svc); err != nil {
 			return // the Service is gone, so its Events have no readers
 		}
-		mux.Tell(events, &svc, event)
+		services.Tell(events, &svc, event)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/allocate"
 	gatewayline "nowake.ai/svc-lb-mux/reconciler/gatewayapi/line"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/run"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -35,13 +35,13 @@ func (p Process) newGateways(keys validation.Keys, waker *backends.Waker, news *
 }
 
 // wake makes the board wake the line of muxes.
-func (g *gateways) wake(line *mux.Line) {
+func (g *gateways) wake(line *services.Line) {
 	if g.board != nil {
 		g.board.WakeMux = line.Wake
 	}
 }
 
-func (g *gateways) ofMuxes() mux.Claimants {
+func (g *gateways) ofMuxes() services.Claimants {
 	if g.board == nil {
 		return nil
 	}

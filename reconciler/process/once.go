@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/drain"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 	"nowake.ai/svc-lb-mux/reconciler/try"
 )
 
@@ -52,7 +52,7 @@ func (p Process) drain(ctx context.Context, logger logr.Logger) error {
 	if p.dry() {
 		print = newPrinter(p.Logs, 0)
 	}
-	line := mux.New(mux.Options{
+	line := services.New(services.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
 		Sources: backends.Sources, OnMux: backends.OnMux,

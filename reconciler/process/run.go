@@ -28,7 +28,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/console"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -183,7 +183,7 @@ func (p Process) fillCache(ctx context.Context, m *processManager) error {
 // setup builds the lines of a term.
 func (p Process) setup(ctx context.Context, m manager.Manager, language validation.Language, t *term,
 	timeline *console.Timeline,
-	out outputs) (*mux.Line, error) {
+	out outputs) (*services.Line, error) {
 	metrics := newMetrics(t.registry, p.Now)
 	carried := backends.NewMetrics()
 	t.registry.MustRegister(carried)
@@ -191,7 +191,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, language validati
 	waker, reports := &backends.Waker{}, &backends.Reports{}
 	gateways := p.newGateways(language.Keys(), waker, t.news)
 	board := ledger.NewBoard(waker.Wake)
-	line := mux.New(mux.Options{
+	line := services.New(services.Options{
 		Language: language, Name: p.Options.name(), Namespaces: p.Options.muxNamespaces(),
 		Cache: m.GetCache(), Live: m.GetAPIReader(), Writer: m.GetClient(),
 		Sources: backends.SourcesOf(gateways.ofBackends()), Claimants: gateways.ofMuxes(), OnMux: backends.OnMux,

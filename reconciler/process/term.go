@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"nowake.ai/svc-lb-mux/reconciler/mux"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
@@ -30,7 +30,7 @@ import (
 type term struct {
 	manager  manager.Manager
 	cache    *termCache
-	line     *mux.Line
+	line     *services.Line
 	registry *prometheus.Registry
 	news     *listenerNews
 	// rebuildFrom is set when the term begins: see mux.Options.
@@ -100,7 +100,7 @@ func (t *terms) work(ctx context.Context) error {
 // Gather returns the metrics of the current term.
 func (t *terms) Gather() ([]*dto.MetricFamily, error) { return t.current.Load().registry.Gather() }
 
-func (t *terms) line() *mux.Line { return t.current.Load().line }
+func (t *terms) line() *services.Line { return t.current.Load().line }
 
 // The console uses the line of the current term.
 

@@ -17,8 +17,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
@@ -85,7 +85,7 @@ func (s *Sim) newProcess(behind int64) *process {
 func (s *Sim) trim(obj client.Object) client.Object {
 	switch o := obj.(type) {
 	case *corev1.Service:
-		mux.Trim(o, s.language, nil)
+		services.Trim(o, s.language, nil)
 	case *discoveryv1.EndpointSlice:
 		backends.Trim(o, s.language.Keys())
 	case *corev1.ConfigMap:
@@ -113,7 +113,7 @@ func (p *process) setup() error {
 	waker, reports := &backends.Waker{}, &backends.Reports{}
 	p.served.begin(waker)
 	board := ledger.NewBoard(waker.Wake)
-	line := mux.New(mux.Options{
+	line := services.New(services.Options{
 		Language: s.language, Cache: p.cache, Live: writer, Writer: writer,
 		Sources: backends.SourcesOf(p.served.ofBackends()), Claimants: p.served.ofMuxes(), OnMux: backends.OnMux,
 		Backing: reports.Of,

@@ -14,8 +14,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/line"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/run"
-	"nowake.ai/svc-lb-mux/reconciler/mux"
 	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/services"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
@@ -84,7 +84,7 @@ func (g *served) begin(waker *backends.Waker) {
 	}
 }
 
-func (g *served) ofMuxes() mux.Claimants {
+func (g *served) ofMuxes() services.Claimants {
 	if g == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (g *served) ofBackends() backends.Claimants {
 }
 
 // setup adds the controllers, for a cluster in which all kinds of the Gateway API are installed.
-func (g *served) setup(muxes *mux.Line) error {
+func (g *served) setup(muxes *services.Line) error {
 	if g == nil {
 		return nil
 	}
