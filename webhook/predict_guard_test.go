@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/forecast"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/forecast"
 )
 
 func TestNoPredictionsUntilServicesAreKnown(t *testing.T) {

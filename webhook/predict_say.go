@@ -3,8 +3,8 @@ package webhook
 import (
 	admissionv1 "k8s.io/api/admission/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/forecast"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/forecast"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kube "k8s.io/apimachinery/pkg/util/validation"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/controllers"
 	"nowake.ai/svc-lb-mux/reconciler/fair"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/controllers"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/services"
 )
 

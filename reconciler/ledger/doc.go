@@ -1,5 +1,5 @@
 // Package ledger stores the claims of each mux in a ConfigMap, and keeps those in force in memory. Package
-// reconciler/plan decides about claims.
+// reconciler/numbers/plan decides about claims.
 //
 //	codec/  Encode, Decode      turns a plan.Ledger into the contents of a ConfigMap, and back; pure
 //	store   Store.Read, Write   reads and writes that ConfigMap, and confirms by live reads what a cache can't prove

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -50,7 +50,7 @@ func NewStore(keys validation.Keys, cache, live client.Reader, writer client.Wri
 }
 
 // Ask names the ledger of a mux, and says what a good ledger has according to the mux.
-type Ask = codec.Ask
+type Ask = record.Ask
 
 // Entry is a ledger as it was read or written, and what the next write needs.
 type Entry struct {
@@ -91,12 +91,12 @@ type place struct {
 // reading is a decoded version. The store keeps it, because decoding thousands of claims takes longer than a pass. The
 // store never changes it.
 type reading struct {
-	codec.Read
+	record.Read
 	at version
 }
 
 // read returns nil for nil.
-func (r *reading) read() *codec.Read {
+func (r *reading) read() *record.Read {
 	if r == nil {
 		return nil
 	}
@@ -132,11 +132,11 @@ func (s *Store) decode(cm *corev1.ConfigMap, mux types.NamespacedName) *reading 
 	if known := s.recall(at); known != nil && known.at == version {
 		return known
 	}
-	if len(cm.BinaryData[codec.PackedKey]) > 0 {
+	if len(cm.BinaryData[record.PackedKey]) > 0 {
 		s.unpacking.Lock()
 		defer s.unpacking.Unlock()
 	}
-	return s.remember(mux, &reading{codec.ReadOf(cm, mux, s.keys), version})
+	return s.remember(mux, &reading{record.ReadOf(cm, mux, s.keys), version})
 }
 
 // remember keeps a reading unless the store knows a newer version: reads of a pass and of the console may overtake each

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 // TestALedgerMoves plays the three writes of a move. After each, it reads as a process would that has just started.
@@ -56,8 +56,8 @@ func TestALedgerMoves(t *testing.T) {
 // TestWhichLedgerCounts: there are two ConfigMaps, and the mux names the old one.
 func TestWhichLedgerCounts(t *testing.T) {
 	foreign := func(cm *corev1.ConfigMap) { cm.Annotations[keys.Mux] = "svc-mux/other" }
-	broken := func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = "{" }
-	textOfAnother := func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = `{"mux":{"namespace":"a","name":"b"}}` }
+	broken := func(cm *corev1.ConfigMap) { cm.Data[record.PlainKey] = "{" }
+	textOfAnother := func(cm *corev1.ConfigMap) { cm.Data[record.PlainKey] = `{"mux":{"namespace":"a","name":"b"}}` }
 	for name, test := range map[string]struct {
 		old, wanted         *plan.Ledger
 		editOld, editWanted func(*corev1.ConfigMap)

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 // Read returns the ledger of a mux. An error, such as for want of rights, means that the ledger couldn't be read. It
@@ -48,7 +48,7 @@ func resolve(ask Ask, find func(name string) (*reading, error)) (Entry, error) {
 			return Entry{}, err
 		}
 	}
-	entry := Entry{Reading: codec.InForce(ask, wanted.read(), old.read()), ask: ask}
+	entry := Entry{Reading: record.InForce(ask, wanted.read(), old.read()), ask: ask}
 	entry.Ledger = entry.Ledger.Clone()
 	if wanted != nil {
 		entry.at = &wanted.at

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 func TestALedgerIsReadOncePerVersion(t *testing.T) {
@@ -59,10 +59,10 @@ func TestBadNewsIsReadLive(t *testing.T) {
 		"good":             {one(1, 80), nil, asks(1), plan.Good, false},
 		"newer than stamp": {one(2, 80), nil, asks(1), plan.Good, false},
 		"older than stamp": {one(1, 80), nil, asks(2), plan.Good, true},
-		"broken": {one(1, 80), func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = "{" }, asks(1),
+		"broken": {one(1, 80), func(cm *corev1.ConfigMap) { cm.Data[record.PlainKey] = "{" }, asks(1),
 			plan.Unreadable, true},
 		"edited": {one(1, 80), func(cm *corev1.ConfigMap) {
-			cm.Data[codec.PlainKey] = strings.Replace(cm.Data[codec.PlainKey], "80", "81", 1)
+			cm.Data[record.PlainKey] = strings.Replace(cm.Data[record.PlainKey], "80", "81", 1)
 		}, asks(1), plan.Edited, false},
 		"foreign": {one(1, 80), func(cm *corev1.ConfigMap) { cm.Annotations[keys.Mux] = "svc-mux/other" }, asks(0),
 			plan.Foreign, true},
@@ -222,7 +222,7 @@ func TestWhatFreezesIsNotOverwritten(t *testing.T) {
 	}
 	if _,
 		err := w.store.Write(t.Context(), plan.Ledger{Mux: mux, Generation: -1}, Entry{ask: asks(0)}); !errors.Is(err,
-		codec.ErrUnwritable) {
+		record.ErrUnwritable) {
 		t.Errorf("a ledger that can't be read again: %v", err)
 	}
 }
@@ -232,7 +232,7 @@ func TestOthersKeysStay(t *testing.T) {
 	w.put(newName, one(1, 80))
 	w.edit(newName, func(cm *corev1.ConfigMap) {
 		cm.Labels["team"], cm.Annotations["example.com/note"], cm.Data["README"] = "edge", "hands off", "ask the edge team"
-		cm.BinaryData = map[string][]byte{"logo": {1, 2, 3}, codec.PackedKey: mustPack(t, "{}")}
+		cm.BinaryData = map[string][]byte{"logo": {1, 2, 3}, record.PackedKey: mustPack(t, "{}")}
 		delete(cm.Labels, nameLabel)
 	})
 	w.catchUp()
@@ -240,12 +240,12 @@ func TestOthersKeysStay(t *testing.T) {
 	w.write(w.read(asks(1), "GET new-name"), one(2, 81), "PATCH new-name")
 	after := w.live(newName)
 	if after.Labels[nameLabel] != nameValue || after.Annotations[keys.Generation] != "2" ||
-		after.BinaryData[codec.PackedKey] != nil {
+		after.BinaryData[record.PackedKey] != nil {
 		t.Errorf("its labels are %v, its annotations %v", after.Labels, after.Annotations)
 	}
 	for _, cm := range []*corev1.ConfigMap{before, after} {
-		delete(cm.Data, codec.PlainKey)
-		delete(cm.BinaryData, codec.PackedKey)
+		delete(cm.Data, record.PlainKey)
+		delete(cm.BinaryData, record.PackedKey)
 		delete(cm.Labels, nameLabel)
 		delete(cm.Annotations, keys.Generation)
 		cm.ResourceVersion = ""
@@ -259,7 +259,7 @@ func TestALargeLedgerIsPacked(t *testing.T) {
 	w := newStoreWorld(t)
 	big := plan.Ledger{Mux: mux, Generation: 1, Claims: claims(3000)}
 	entry := w.write(w.read(asks(0), "GET new-name"), big, "POST new-name")
-	if cm := w.live(newName); len(cm.Data) > 0 || len(cm.BinaryData[codec.PackedKey]) == 0 {
+	if cm := w.live(newName); len(cm.Data) > 0 || len(cm.BinaryData[record.PackedKey]) == 0 {
 		t.Errorf("it has %d keys of text", len(cm.Data))
 	}
 	w.catchUp()
@@ -268,11 +268,11 @@ func TestALargeLedgerIsPacked(t *testing.T) {
 		t.Error(diff)
 	}
 	entry = w.write(entry, one(2, 80), "PATCH new-name")
-	if cm := w.live(newName); cm.Data[codec.PlainKey] == "" || len(cm.BinaryData) > 0 {
+	if cm := w.live(newName); cm.Data[record.PlainKey] == "" || len(cm.BinaryData) > 0 {
 		t.Errorf("it has %d keys of bytes", len(cm.BinaryData))
 	}
 	w.write(entry, plan.Ledger{Mux: mux, Generation: 3, Claims: big.Claims}, "PATCH new-name")
-	if cm := w.live(newName); cm.Data[codec.PlainKey] != "" || len(cm.BinaryData) == 0 {
+	if cm := w.live(newName); cm.Data[record.PlainKey] != "" || len(cm.BinaryData) == 0 {
 		t.Errorf("it has %d keys of text", len(cm.Data))
 	}
 }

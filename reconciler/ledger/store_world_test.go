@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 // storeWorld is a store, a fake API server that counts requests, and a cache that shows changes when catchUp is called.
@@ -113,7 +113,7 @@ func (w *storeWorld) checkPreconditions(obj client.Object, opts []client.DeleteO
 func (w *storeWorld) catchUp() {
 	w.Helper()
 	var list corev1.ConfigMapList
-	if err := w.admin.List(w.Context(), &list, client.MatchingLabelsSelector{Selector: codec.Selector()}); err != nil {
+	if err := w.admin.List(w.Context(), &list, client.MatchingLabelsSelector{Selector: record.Selector()}); err != nil {
 		w.Fatal(err)
 	}
 	w.cache.shown = map[string]*metav1.PartialObjectMetadata{}
@@ -160,14 +160,14 @@ func (w *storeWorld) remove() {
 // put creates a ledger as another process of ours would.
 func (w *storeWorld) put(name string, ledger plan.Ledger) {
 	w.Helper()
-	contents, err := codec.Encode(ledger, keys)
+	contents, err := record.Encode(ledger, keys)
 	if err != nil {
 		w.Fatal(err)
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: mux.Namespace, Name: name, UID: types.UID("uid-" + name), Labels: contents.Labels,
 		Annotations: contents.Annotations,
-	}, Data: map[string]string{codec.PlainKey: contents.Plain}}
+	}, Data: map[string]string{record.PlainKey: contents.Plain}}
 	if err := w.admin.Create(w.Context(), cm); err != nil {
 		w.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func (w *storeWorld) write(entry Entry, ledger plan.Ledger, sent string) Entry {
 	}
 	w.requests(sent)
 	w.expect(entry.Reading, plan.Good, entry.ask.Name, ledger.Generation, ledger.Claims[0].Public)
-	if diff := cmp.Diff(codec.Decode(w.live(entry.Name), mux, keys), entry.Reading); diff != "" {
+	if diff := cmp.Diff(record.Decode(w.live(entry.Name), mux, keys), entry.Reading); diff != "" {
 		w.Errorf("it is written as -, and returned as +:\n%s", diff)
 	}
 	return entry

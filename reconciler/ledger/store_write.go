@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 // Write stores a ledger that was decided from an entry, under the name that the mux's owner wants, and returns the
@@ -24,7 +24,7 @@ func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Ent
 	if err := writable(&ledger, &entry); err != nil {
 		return Entry{}, err
 	}
-	contents, err := codec.Encode(ledger, s.keys)
+	contents, err := record.Encode(ledger, s.keys)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -39,7 +39,7 @@ func (s *Store) Write(ctx context.Context, ledger plan.Ledger, entry Entry) (Ent
 		return Entry{}, fmt.Errorf("write the ledger of mux %s to ConfigMap %s: %w", mux, client.ObjectKeyFromObject(cm), err)
 	}
 	written := plan.Reading{Ledger: contents.Ledger, Name: cm.Name}
-	known := s.remember(mux, &reading{codec.Read{Reading: written, Ours: true}, versionOf(cm)})
+	known := s.remember(mux, &reading{record.Read{Reading: written, Ours: true}, versionOf(cm)})
 	written.Ledger = written.Ledger.Clone()
 	return Entry{Reading: written, ask: entry.ask, at: &known.at, old: entry.old}, nil
 }
@@ -58,12 +58,12 @@ func writable(ledger *plan.Ledger, entry *Entry) error {
 }
 
 // create creates the ConfigMap. It has no owner: it must outlive a mux that is deleted and created again.
-func (s *Store) create(ctx context.Context, cm *corev1.ConfigMap, contents codec.Contents) error {
+func (s *Store) create(ctx context.Context, cm *corev1.ConfigMap, contents record.Contents) error {
 	cm.Labels, cm.Annotations = contents.Labels, contents.Annotations
 	if contents.Packed == nil {
-		cm.Data = map[string]string{codec.PlainKey: contents.Plain}
+		cm.Data = map[string]string{record.PlainKey: contents.Plain}
 	} else {
-		cm.BinaryData = map[string][]byte{codec.PackedKey: contents.Packed}
+		cm.BinaryData = map[string][]byte{record.PackedKey: contents.Packed}
 	}
 	err := s.writer.Create(ctx, cm)
 	if apierrors.IsAlreadyExists(err) {
@@ -73,12 +73,12 @@ func (s *Store) create(ctx context.Context, cm *corev1.ConfigMap, contents codec
 }
 
 // patch changes our keys, labels and annotations, and no others.
-func (s *Store) patch(ctx context.Context, cm *corev1.ConfigMap, contents codec.Contents, at *version) error {
-	data, binary := map[string]any{codec.PlainKey: nil}, map[string]any{codec.PackedKey: nil}
+func (s *Store) patch(ctx context.Context, cm *corev1.ConfigMap, contents record.Contents, at *version) error {
+	data, binary := map[string]any{record.PlainKey: nil}, map[string]any{record.PackedKey: nil}
 	if contents.Packed == nil {
-		data[codec.PlainKey] = contents.Plain
+		data[record.PlainKey] = contents.Plain
 	} else {
-		binary[codec.PackedKey] = contents.Packed
+		binary[record.PackedKey] = contents.Packed
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{

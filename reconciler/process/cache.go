@@ -17,7 +17,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/services"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -55,7 +55,7 @@ func cacheOptions(options *Options, language validation.Language) cache.Options 
 			&discoveryv1.EndpointSlice{}: {Transform: trim(func(slice *discoveryv1.EndpointSlice) {
 				backends.Trim(slice, language.Keys())
 			})},
-			ledger.Object(): {Label: codec.Selector(), Namespaces: muxNamespaces,
+			ledger.Object(): {Label: record.Selector(), Namespaces: muxNamespaces,
 				Transform: trim(func(object *metav1.PartialObjectMetadata) {
 					ledger.Trim(object, language.Keys())
 				})},

@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 

@@ -20,7 +20,7 @@ import (
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"nowake.ai/svc-lb-mux/reconciler/console"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/metrics.txt")

@@ -8,8 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
@@ -64,7 +64,7 @@ func (o *pass) block(ctx context.Context, ofLedger bool, why error) (time.Time, 
 		b.since = now
 	}
 	lasts := apierrors.IsInternalError(why) && now.Sub(b.since) >= blockAfter
-	if !refusal.Is(why) && !lasts && !errors.Is(why, codec.ErrUnwritable) {
+	if !refusal.Is(why) && !lasts && !errors.Is(why, record.ErrUnwritable) {
 		return time.Time{}, why
 	}
 	reason := &plan.Blocked{Ledger: ofLedger, Words: refusal.Words(why)}

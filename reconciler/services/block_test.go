@@ -17,8 +17,8 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -52,7 +52,7 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 	}
 
 	*b = block{}
-	_, unwritable := codec.Encode(plan.Ledger{Hostnames: []plan.HostnameHolder{{Hostname: "a", Namespace: "a b"}}},
+	_, unwritable := record.Encode(plan.Ledger{Hostnames: []plan.HostnameHolder{{Hostname: "a", Namespace: "a b"}}},
 		line.Language.Keys())
 	if _, err := o.block(t.Context(), true, unwritable); err != nil || b.reason == nil ||
 		!strings.Contains(b.reason.Words, `"a b"`) {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/budget"
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // readGateways are claimants that know whether their Gateways were read, and claim nothing.

@@ -11,15 +11,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
+	fakes "k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"nowake.ai/svc-lb-mux/reconciler/budget"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 // TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne: a failed delete is an Event.
@@ -37,16 +37,16 @@ func TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 		"the API server refuses a delete": {"new", true, false, "Delete it by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			line, events := newLine(t, answering{}), record.NewFakeRecorder(1)
+			line, events := newLine(t, answering{}), fakes.NewFakeRecorder(1)
 			keys := line.Language.Keys()
-			old, err := codec.Encode(plan.Ledger{Mux: mux, Generation: 1}, keys)
+			old, err := record.Encode(plan.Ledger{Mux: mux, Generation: 1}, keys)
 			if err != nil {
 				t.Fatal(err)
 			}
 			server := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: mux.Namespace, Name: "old", UID: "uid", Labels: old.Labels,
 					Annotations: old.Annotations},
-				Data: map[string]string{codec.PlainKey: old.Plain},
+				Data: map[string]string{record.PlainKey: old.Plain},
 			}).Build()
 			writer := interceptor.NewClient(server, interceptor.Funcs{
 				Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {

@@ -21,8 +21,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/fresh"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -95,7 +95,7 @@ func (c *cached) OnMux() ([]*discoveryv1.EndpointSlice, error) {
 }
 
 func (c *cached) Ledger(mux *plan.ObservedMux) (plan.Reading, error) {
-	return c.line.Ledgers.Peek(c.ctx, codec.AskOf(mux))
+	return c.line.Ledgers.Peek(c.ctx, record.AskOf(mux))
 }
 
 func (c *cached) RefusedSlices(channel types.NamespacedName) string {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
@@ -63,7 +63,7 @@ func (l *Line) observe(ctx context.Context, mux types.NamespacedName, m *memory)
 // observeLedger reads the ledger and, if it may be lost, the records in our slices.
 func (o *pass) observeLedger(ctx context.Context) error {
 	mux := o.world.Mux
-	entry, err := o.Ledgers.Read(ctx, codec.AskOf(mux))
+	entry, err := o.Ledgers.Read(ctx, record.AskOf(mux))
 	if refusal.Is(err) {
 		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux, err)}, nil
 	}

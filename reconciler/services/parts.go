@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
 	"nowake.ai/svc-lb-mux/validation"
 )

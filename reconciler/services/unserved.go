@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"nowake.ai/svc-lb-mux/reconciler/controllers"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // An unserved mux is in a namespace that this process doesn't serve. It gets an Event and no writes.

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // BackingOf returns whether a channel's slices have a ready endpoint for one of its ports, and whether a mux with these

@@ -20,7 +20,7 @@ const docs = "../../docs/"
 func TestEachReasonHasAParagraph(t *testing.T) {
 	page, rules := text(t, docs+"operations.md"), text(t, docs+"rules.md")
 	known := map[string]bool{}
-	for _, folder := range []string{"reconciler/plan", "reconciler/forecast", "certs/guard"} {
+	for _, folder := range []string{"reconciler/numbers/plan", "reconciler/numbers/forecast", "certs/guard"} {
 		found := reasons(t, folder)
 		if len(found) < 5 {
 			t.Fatalf("%s: only %d reasons found, want more", folder, len(found))

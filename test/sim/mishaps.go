@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
@@ -136,7 +136,7 @@ func (w *world) ledgerDeed() string {
 		w.drop(api.ConfigMaps, key)
 		return fmt.Sprintf("somebody loses ledger %s", key)
 	case "breaks":
-		cm.Data = map[string]string{codec.PlainKey: "{"}
+		cm.Data = map[string]string{record.PlainKey: "{"}
 	case "empties":
 		cm.Data = nil
 	case "edits", "makes newer", "makes another's":
@@ -165,7 +165,7 @@ const Edited = 3_000_000_000
 // change the owner of a claim: the reconciler obeys a user who assigns a claim to another channel.
 func (w *world) tamper(cm *corev1.ConfigMap, deed string) bool {
 	var text map[string]any
-	if json.Unmarshal([]byte(cm.Data[codec.PlainKey]), &text) != nil {
+	if json.Unmarshal([]byte(cm.Data[record.PlainKey]), &text) != nil {
 		return false
 	}
 	claims, _ := text["portClaims"].([]any)
@@ -187,7 +187,7 @@ func (w *world) tamper(cm *corev1.ConfigMap, deed string) bool {
 	if err != nil {
 		panic(err)
 	}
-	cm.Data = map[string]string{codec.PlainKey: string(changed)}
+	cm.Data = map[string]string{record.PlainKey: string(changed)}
 	return true
 }
 
@@ -220,7 +220,7 @@ func (w *world) badLedgers() []types.NamespacedName {
 	return slices.DeleteFunc(w.ledgers(), func(key types.NamespacedName) bool {
 		cm := w.server.Peek(api.ConfigMaps, key).(*corev1.ConfigMap)
 		mux, _ := w.owned(cm)
-		reading := codec.Decode(cm, mux, w.language.Keys())
+		reading := record.Decode(cm, mux, w.language.Keys())
 		stale := w.promises.stamp(mux) > reading.Ledger.Generation
 		return reading.Condition <= plan.Missing && cm.Labels != nil && !stale
 	})

@@ -19,7 +19,7 @@ play() {
       ;;
     reconciler/gatewayapi/*)
       go test -count=1 -timeout 0 ./reconciler/gatewayapi/line -run TestPromises -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1 &&
-        go test -count=1 -timeout 0 ./reconciler/plan -run 'TestHistories$' -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1
+        go test -count=1 -timeout 0 ./reconciler/numbers/plan -run 'TestHistories$' -rapid.checks="$histories" -rapid.shrinktime=5s -rapid.nofailfile 2>&1
       ;;
     *) go test -count=1 -timeout 0 ./test/sim -run 'TestSim$|Seeds|Leader' -args -histories="$histories" -tries=0 2>&1 ;;
   esac

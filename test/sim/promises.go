@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
@@ -138,7 +138,7 @@ func (p *promises) reading(cm *corev1.ConfigMap) (plan.Ledger, types.NamespacedN
 	if !ours {
 		return plan.Ledger{}, mux, false
 	}
-	reading := codec.Decode(cm, mux, p.sim.language.Keys())
+	reading := record.Decode(cm, mux, p.sim.language.Keys())
 	return reading.Ledger, mux, reading.Condition <= plan.Edited
 }
 

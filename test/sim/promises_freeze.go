@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
@@ -34,7 +34,7 @@ func (p *promises) frozen(svc *corev1.Service, process *process) string {
 	if cm == nil {
 		return "" // the ledger may be in another ConfigMap, or missing
 	}
-	reading := codec.Decode(cm, mux.Key, p.sim.language.Keys())
+	reading := record.Decode(cm, mux.Key, p.sim.language.Keys())
 	switch {
 	case reading.Condition > plan.Missing:
 		return fmt.Sprintf("its ledger %s can't be gone by: %s", cm.Name, reading.Why)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
@@ -52,7 +52,7 @@ func (p *promises) believed(cm *corev1.ConfigMap, mux types.NamespacedName, read
 // edited returns whether a ledger was edited by hand.
 func (p *promises) edited(cm *corev1.ConfigMap) bool {
 	mux, _ := p.sim.world.owned(cm)
-	return codec.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
+	return record.Decode(cm, mux, p.sim.language.Keys()).Condition == plan.Edited
 }
 
 // named returns the ledger in the ConfigMap that a mux names. It returns false if that is the given ConfigMap, if it

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 	"nowake.ai/svc-lb-mux/validation"
@@ -129,7 +129,7 @@ func (p *promises) unseen(key types.NamespacedName, mux *corev1.Service) bool {
 	name := plan.ReadMux(p.sim.language, mux, false).Ledger
 	cm, is := p.sim.server.Peek(api.ConfigMaps,
 		types.NamespacedName{Namespace: key.Namespace, Name: name}).(*corev1.ConfigMap)
-	if !is || codec.Selector().Matches(labels.Set(cm.Labels)) {
+	if !is || record.Selector().Matches(labels.Set(cm.Labels)) {
 		return false
 	}
 	read, of, good := p.reading(cm)

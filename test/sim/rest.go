@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 )
 
 // unrest bounds the time until the reconciler stops writing, and rest is the time for which it must then stay quiet.

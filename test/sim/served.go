@@ -14,7 +14,7 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/line"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/run"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/services"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )

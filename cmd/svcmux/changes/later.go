@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/dryrun"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // grant is what a port gets when a grace ends.

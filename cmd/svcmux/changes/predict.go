@@ -11,7 +11,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/dryrun"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )

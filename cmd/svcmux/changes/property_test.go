@@ -16,7 +16,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 

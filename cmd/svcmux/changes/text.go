@@ -9,7 +9,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // list returns the report as tables, one for each mux, and sentences.

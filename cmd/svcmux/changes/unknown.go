@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -17,7 +17,7 @@ func (p *prediction) unreadLedger(world *look.World, mux types.NamespacedName) s
 		if keyOf(manifest) != mux {
 			continue
 		}
-		ask := codec.AskOf(plan.ReadMux(world.Language, manifest, false))
+		ask := record.AskOf(plan.ReadMux(world.Language, manifest, false))
 		wanted, _ := ask.Names()
 		if why := world.Unread.ConfigMaps[types.NamespacedName{Namespace: mux.Namespace, Name: wanted}]; why != "" {
 			return why

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 )
 
@@ -39,15 +39,15 @@ func (c *Cluster) carryOut(seen *sight.Sight) error {
 }
 
 func (c *Cluster) writeLedger(mux *plan.ObservedMux, write *plan.LedgerWrite) error {
-	contents, err := codec.Encode(write.Ledger, c.Language.Keys())
+	contents, err := record.Encode(write.Ledger, c.Language.Keys())
 	if err != nil {
 		return err
 	}
 	c.ConfigMaps[types.NamespacedName{Namespace: mux.Key.Namespace, Name: mux.Ledger}] = &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: mux.Key.Namespace, Name: mux.Ledger, Labels: contents.Labels,
 			Annotations: contents.Annotations},
-		Data:       map[string]string{codec.PlainKey: contents.Plain},
-		BinaryData: map[string][]byte{codec.PackedKey: contents.Packed},
+		Data:       map[string]string{record.PlainKey: contents.Plain},
+		BinaryData: map[string][]byte{record.PackedKey: contents.Packed},
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
@@ -108,14 +108,14 @@ func (s *source) OnMux() ([]*discoveryv1.EndpointSlice, error) {
 }
 
 func (s *source) Ledger(mux *plan.ObservedMux) (plan.Reading, error) {
-	ask := codec.AskOf(mux)
+	ask := record.AskOf(mux)
 	wanted, old := ask.Names()
-	read := func(name string) (*codec.Read, error) {
+	read := func(name string) (*record.Read, error) {
 		key := types.NamespacedName{Namespace: s.mux.Namespace, Name: name}
 		if name == "" || s.ConfigMaps[key] == nil {
 			return nil, unreadable(s.World.Unread.ConfigMaps[key])
 		}
-		said := codec.ReadOf(s.ConfigMaps[key], s.mux, s.Language.Keys())
+		said := record.ReadOf(s.ConfigMaps[key], s.mux, s.Language.Keys())
 		return &said, nil
 	}
 	inForce, err := read(wanted)
@@ -126,7 +126,7 @@ func (s *source) Ledger(mux *plan.ObservedMux) (plan.Reading, error) {
 	if err != nil {
 		return plan.Reading{}, err
 	}
-	return codec.InForce(ask, inForce, before), nil
+	return record.InForce(ask, inForce, before), nil
 }
 
 // RefusedSlices returns nothing: the condition of the channel tells whether its slices are refused.

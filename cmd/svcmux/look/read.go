@@ -12,8 +12,8 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -113,7 +113,7 @@ func (r *reading) readLedgers(ctx context.Context) error {
 // ReadLedger reads the ConfigMaps that a mux names as its ledger. The mux needn't exist: a ledger outlives its mux.
 func (w *World) ReadLedger(ctx context.Context, cluster *kube.Cluster, svc *corev1.Service) error {
 	mux := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
-	ask := codec.AskOf(plan.ReadMux(w.Language, svc, false))
+	ask := record.AskOf(plan.ReadMux(w.Language, svc, false))
 	wanted, old := ask.Names()
 	for _, name := range [...]string{wanted, old} {
 		key := types.NamespacedName{Namespace: mux.Namespace, Name: name}

@@ -16,7 +16,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
 	gatewayread "nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/status"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	"nowake.ai/svc-lb-mux/validation"
 )

@@ -6,21 +6,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 // nameLedger notes the names that the ledgers of a mux get. The usual name contains the mux's.
 func (h *hashing) nameLedger(svc *corev1.Service) {
 	keys := h.language.Keys()
-	ask := codec.AskOf(plan.ReadMux(h.language, svc, false))
+	ask := record.AskOf(plan.ReadMux(h.language, svc, false))
 	wanted, old := ask.Names()
 	hashed := h.name(wanted)
 	if svc.Annotations[keys.AllocationConfigMap] == "" {
 		plain := &corev1.Service{ObjectMeta: *svc.ObjectMeta.DeepCopy(), Spec: svc.Spec}
 		plain.Namespace, plain.Name = h.name(svc.Namespace), h.name(svc.Name)
 		delete(plain.Annotations, keys.Ledger)
-		ask = codec.AskOf(plan.ReadMux(h.language, plain, false))
+		ask = record.AskOf(plan.ReadMux(h.language, plain, false))
 		hashed, _ = ask.Names()
 	}
 	h.ledgers[types.NamespacedName{Namespace: svc.Namespace, Name: wanted}] = hashed
@@ -60,22 +60,22 @@ func (h *hashing) ledger(cm *corev1.ConfigMap) {
 	keys := h.language.Keys()
 	namespace, name, _ := strings.Cut(cm.Annotations[keys.Mux], "/")
 	mux := types.NamespacedName{Namespace: namespace, Name: name}
-	read := codec.ReadOf(cm, mux, keys)
+	read := record.ReadOf(cm, mux, keys)
 	ledger := read.Ledger.Clone()
 	ledger.Mux = h.key(mux)
 	for i := range ledger.Claims {
 		ledger.Claims[i].Owner.Channel = h.claimant(ledger.Claims[i].Owner.Channel)
 	}
 	ledger.Hostnames = nil
-	contents, err := codec.Encode(ledger, keys)
+	contents, err := record.Encode(ledger, keys)
 	if err != nil || read.Condition != plan.Good && read.Condition != plan.Edited {
 		if cm.Annotations[keys.Mux] != "" {
 			cm.Annotations = map[string]string{keys.Mux: ledger.Mux.String(), keys.Generation: cm.Annotations[keys.Generation]}
 		}
-		cm.Labels, cm.Data, cm.BinaryData = nil, map[string]string{codec.PlainKey: "{"}, nil
+		cm.Labels, cm.Data, cm.BinaryData = nil, map[string]string{record.PlainKey: "{"}, nil
 		return
 	}
 	cm.Labels, cm.Annotations = contents.Labels, contents.Annotations
-	cm.Data, cm.BinaryData = map[string]string{codec.PlainKey: contents.Plain},
-		map[string][]byte{codec.PackedKey: contents.Packed}
+	cm.Data, cm.BinaryData = map[string]string{record.PlainKey: contents.Plain},
+		map[string][]byte{record.PackedKey: contents.Packed}
 }

@@ -12,7 +12,7 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/tcpservices"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -110,12 +110,12 @@ func (t *trimming) configMap(object archive.Object) archive.Object {
 	cm.ManagedFields = nil
 	delete(cm.Annotations, corev1.LastAppliedConfigAnnotation)
 	for key := range cm.Data {
-		if !isStreams && key != codec.PlainKey && key != "kube-proxy-replacement" {
+		if !isStreams && key != record.PlainKey && key != "kube-proxy-replacement" {
 			cm.Data[key] = ""
 		}
 	}
 	for key := range cm.BinaryData {
-		if key != codec.PackedKey {
+		if key != record.PackedKey {
 			cm.BinaryData[key] = nil
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // listBackends returns a line for each backend of a channel of the muxes that the flags choose.

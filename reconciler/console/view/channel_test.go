@@ -3,7 +3,7 @@ package view
 import (
 	"testing"
 
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // TestWaitingEditOfAnIncumbentShowsThatItKeepsItsPorts also checks that a newcomer on a frozen mux is shown as waiting.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
 )
 
@@ -16,7 +16,7 @@ import (
 // block blocks the Gateway if its ledger is too large, or the API server refuses a write. The next pass comes at once
 // to report that.
 func (o *pass) block(err error) error {
-	if !refusal.Is(err) && !errors.Is(err, codec.ErrUnwritable) {
+	if !refusal.Is(err) && !errors.Is(err, record.ErrUnwritable) {
 		return err
 	}
 	o.memory.blocked = o.memory.blocked.next(o.Now(), frozenPause)

@@ -12,8 +12,8 @@ import (
 
 	"nowake.ai/svc-lb-mux/internal/testkit/gatewaytest"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 // judge checks each write of the process against the promises.
@@ -95,7 +95,7 @@ func (j *judge) mustKeep(uid types.UID, on slot) bool {
 // from the time of the former Gateway may lack the number.
 func (j *judge) isContradicted(uid types.UID, on slot) bool {
 	cm := j.ledgerOf(on.gateway)
-	if !j.harmed[on.gateway] || cm == nil || codec.Decode(cm, read.MuxKey(on.gateway), j.keys).Condition != plan.Good ||
+	if !j.harmed[on.gateway] || cm == nil || record.Decode(cm, read.MuxKey(on.gateway), j.keys).Condition != plan.Good ||
 		j.isOutdated(on.gateway) {
 		return false
 	}
@@ -107,7 +107,7 @@ func (j *judge) isContradicted(uid types.UID, on slot) bool {
 	}
 	gateway := gatewaytest.Get[*gatewayv1.Gateway](j.api.Shelf, on.gateway.Namespace, on.gateway.Name)
 	_, has := claims[on]
-	return !has && gateway != nil && codec.Decode(cm, read.MuxKey(on.gateway), j.keys).Ledger.MuxUID != gateway.UID
+	return !has && gateway != nil && record.Decode(cm, read.MuxKey(on.gateway), j.keys).Ledger.MuxUID != gateway.UID
 }
 
 // areEdited is true if people edited or deleted a ListenerSet of ours on a Gateway, or made one that looks like ours.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // While the API server doesn't serve ListenerSets, because their CRD was deleted or never installed, no number can be

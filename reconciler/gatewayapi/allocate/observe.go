@@ -16,8 +16,8 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -220,7 +220,7 @@ func (o *pass) readMux(ctx context.Context) error {
 // the ledger lacks.
 func (o *pass) observeLedger(ctx context.Context) error {
 	mux := o.world.Mux
-	entry, err := o.store.Read(ctx, codec.AskOf(mux))
+	entry, err := o.store.Read(ctx, record.AskOf(mux))
 	if refusal.Is(err) {
 		entry.Reading, err = plan.Reading{Condition: plan.Unreadable, Name: mux.Ledger, Why: textUnreadable(mux.Ledger, err)},
 			nil

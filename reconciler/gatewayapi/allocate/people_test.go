@@ -14,7 +14,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/internal/testkit/gatewaytest"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 // textOf returns the parts that people and the process write: annotations, labels, spec and status, or the data of a
@@ -232,11 +232,11 @@ func (h *history) changeLedger() {
 		}
 		cm.Data, cm.Annotations, cm.Labels = old.Data, old.Annotations, old.Labels
 	case "number":
-		cm.Data[codec.PlainKey] = strings.ReplaceAll(cm.Data[codec.PlainKey], "20000", "20002")
+		cm.Data[record.PlainKey] = strings.ReplaceAll(cm.Data[record.PlainKey], "20000", "20002")
 	case "empty":
-		delete(cm.Data, codec.PlainKey)
+		delete(cm.Data, record.PlainKey)
 	case "broken":
-		cm.Data[codec.PlainKey] = "{"
+		cm.Data[record.PlainKey] = "{"
 	case "key":
 		cm.Data["note"] = "ours"
 	}

@@ -13,8 +13,8 @@ import (
 
 	"nowake.ai/svc-lb-mux/internal/testkit/gatewaytest"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 // The reference reads objects by the docs, slowly and simply. Of the product's code it uses the ledger's format.
@@ -186,7 +186,7 @@ func (s *stage) claimsIn(cm *corev1.ConfigMap) map[slot]plan.Claim {
 		return all
 	}
 	gateway, _ := gatewayOfLedger(cm)
-	for _, claim := range codec.Decode(cm, read.MuxKey(gateway), s.keys).Ledger.Claims {
+	for _, claim := range record.Decode(cm, read.MuxKey(gateway), s.keys).Ledger.Claims {
 		all[slot{gateway, claim.Public, string(claim.Owner.Protocol)}] = claim
 	}
 	return all
@@ -195,7 +195,7 @@ func (s *stage) claimsIn(cm *corev1.ConfigMap) map[slot]plan.Claim {
 // generationOf returns the generation of a ledger; 0 if it can't be read.
 func (s *stage) generationOf(cm *corev1.ConfigMap) int64 {
 	gateway, _ := gatewayOfLedger(cm)
-	return codec.Decode(cm, read.MuxKey(gateway), s.keys).Ledger.Generation
+	return record.Decode(cm, read.MuxKey(gateway), s.keys).Ledger.Generation
 }
 
 // stampOf returns the generation that is written on a Gateway; 0 without one.
@@ -214,7 +214,7 @@ func (s *stage) isOutdated(gateway types.NamespacedName) bool {
 		return false
 	}
 	is := gatewaytest.Get[*gatewayv1.Gateway](s.api.Shelf, gateway.Namespace, gateway.Name)
-	reading := codec.Decode(cm, read.MuxKey(gateway), s.keys)
+	reading := record.Decode(cm, read.MuxKey(gateway), s.keys)
 	return (reading.Condition == plan.Good || reading.Condition == plan.Edited) &&
 		reading.Ledger.Generation < stampOf(s, is)
 }

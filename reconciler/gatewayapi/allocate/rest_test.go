@@ -11,8 +11,8 @@ import (
 
 	"nowake.ai/svc-lb-mux/internal/testkit/gatewaytest"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 // atRest compares all routes and ListenerSets with what the reference says.
@@ -58,7 +58,7 @@ func (s *stage) isWell(key types.NamespacedName) bool {
 		return false
 	}
 	cm := s.ledgerOf(key)
-	return cm == nil || codec.Decode(cm, read.MuxKey(key), s.keys).Condition <= plan.Missing && !s.isOutdated(key)
+	return cm == nil || record.Decode(cm, read.MuxKey(key), s.keys).Condition <= plan.Missing && !s.isOutdated(key)
 }
 
 // publishedFor returns the number that a route's ListenerSet on a Gateway has; 0 without one.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
+	fakes "k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -24,8 +24,8 @@ import (
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/run"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -125,7 +125,7 @@ func (s *stage) restart() {
 }
 
 // nobody is a recorder that drops the Events.
-type nobody struct{ record.EventRecorder }
+type nobody struct{ fakes.EventRecorder }
 
 func (nobody) Event(_ runtime.Object, _, _, _ string) {}
 
@@ -167,7 +167,7 @@ func (s *stage) deliver(kind string) {
 func (s *stage) ledgersInCache() map[types.NamespacedName]client.Object {
 	all := map[types.NamespacedName]client.Object{}
 	for _, cm := range gatewaytest.Of[*corev1.ConfigMap](s.api.Shelf) {
-		if codec.Selector().Matches(labels.Set(cm.Labels)) {
+		if record.Selector().Matches(labels.Set(cm.Labels)) {
 			shown := ledger.Object()
 			cm.ObjectMeta.DeepCopyInto(&shown.ObjectMeta)
 			ledger.Trim(shown, s.keys)

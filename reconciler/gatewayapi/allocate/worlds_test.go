@@ -14,7 +14,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/internal/testkit/gatewaytest"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // world is a stage with the Gateway infra/edge. Numbers 20000 to 20003 are given, and its own listener has 20001.

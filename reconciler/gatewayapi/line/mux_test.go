@@ -17,7 +17,7 @@ import (
 	"nowake.ai/svc-lb-mux/internal/testkit/gatewaytest"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/run"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // newServed is an API server with the Gateway shop/edge, and a process that serves it. The Gateway has its mux.

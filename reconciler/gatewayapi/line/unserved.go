@@ -13,7 +13,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/status"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // An unserved Gateway has a GatewayClass of ours, and is in a namespace that this process doesn't serve. Another

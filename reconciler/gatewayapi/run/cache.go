@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -20,7 +20,7 @@ func cacheOptions(language validation.Language, namespaces []string) cache.Optio
 	}
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
-			ledger.Object(): {Label: codec.Selector(), Namespaces: served, Transform: func(object any) (any, error) {
+			ledger.Object(): {Label: record.Selector(), Namespaces: served, Transform: func(object any) (any, error) {
 				if cm, is := object.(*metav1.PartialObjectMetadata); is {
 					ledger.Trim(cm, language.Keys())
 				}

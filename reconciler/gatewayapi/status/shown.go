@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 )
 
 // Shown returns the listeners of a Gateway and of its ListenerSets, with the conditions that they get.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 // requests counts the requests about ConfigMaps.
@@ -53,7 +53,7 @@ type lagging struct {
 func (l *lagging) catchUp(ctx context.Context) error {
 	l.seen.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
 	return l.source.List(ctx, &l.seen, client.InNamespace(l.namespace),
-		client.MatchingLabelsSelector{Selector: codec.Selector()})
+		client.MatchingLabelsSelector{Selector: record.Selector()})
 }
 
 func (l *lagging) Get(_ context.Context, key client.ObjectKey, to client.Object, _ ...client.GetOption) error {

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 )
 
 func quiet(t *testing.T, w *world) {
@@ -48,7 +48,7 @@ func neighbours(t *testing.T, w *world) {
 	w.write(w.read(w.ask(), "GET"), 2, 81, "PATCH")
 	after := w.live(ledgerName)
 	for _, cm := range []*corev1.ConfigMap{before, after} {
-		delete(cm.Data, codec.PlainKey)
+		delete(cm.Data, record.PlainKey)
 		delete(cm.Annotations, w.keys.Generation)
 		cm.ResourceVersion, cm.ManagedFields = "", nil
 	}
@@ -75,12 +75,12 @@ func large(t *testing.T, w *world) {
 	if diff := cmp.Diff(big, entry.Ledger); diff != "" {
 		t.Error(diff)
 	}
-	w.keysOf(codec.PackedKey)
+	w.keysOf(record.PackedKey)
 	small.Generation = 3
 	if _, err = w.store.Write(t.Context(), small, entry); err != nil {
 		t.Fatal(err)
 	}
-	w.keysOf(codec.PlainKey)
+	w.keysOf(record.PlainKey)
 }
 
 // keysOf checks which keys the ledger has.
@@ -161,10 +161,10 @@ func unlabelled(t *testing.T, w *world) {
 
 func mended(_ *testing.T, w *world) {
 	w.established()
-	good := w.live(ledgerName).Data[codec.PlainKey]
-	w.edit(func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = "{" })
+	good := w.live(ledgerName).Data[record.PlainKey]
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data[record.PlainKey] = "{" })
 	w.catchUp()
-	w.edit(func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = good })
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data[record.PlainKey] = good })
 	w.expect(w.read(w.ask(), "GET"), plan.Good, 1, 80)
 	w.expect(w.read(w.ask(), ""), plan.Good, 1, 80)
 }
@@ -177,7 +177,7 @@ func confirmed(t *testing.T, w *world) {
 			w.catchUp()
 		}
 		w.established()
-		w.edit(func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = text })
+		w.edit(func(cm *corev1.ConfigMap) { cm.Data[record.PlainKey] = text })
 		w.catchUp()
 		entry := w.read(w.ask(), "GET")
 		w.expect(entry, condition, 0, 0)

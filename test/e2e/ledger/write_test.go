@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -144,7 +144,7 @@ func unknown(t *testing.T, w *world) {
 
 func movesBroken(t *testing.T, w *world) {
 	w.established()
-	w.edit(func(cm *corev1.ConfigMap) { cm.Data[codec.PlainKey] = "{" })
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data[record.PlainKey] = "{" })
 	w.catchUp()
 	entry := w.read(w.renamed(1), "GET GET")
 	w.expect(entry, plan.Unreadable, 0, 0)
@@ -165,7 +165,7 @@ func foreign(t *testing.T, w *world) {
 			Annotations: map[string]string{w.keys.Mux: w.mux.Namespace + "/other"}}},
 		"another mux's text": {ObjectMeta: metav1.ObjectMeta{Labels: ours,
 			Annotations: map[string]string{w.keys.Mux: w.mux.String()}},
-			Data: map[string]string{codec.PlainKey: `{"mux":{"namespace":"a","name":"b"}}`}},
+			Data: map[string]string{record.PlainKey: `{"mux":{"namespace":"a","name":"b"}}`}},
 	} {
 		cm.Name = ledgerName
 		w.create(cm)
@@ -197,7 +197,7 @@ func foreign(t *testing.T, w *world) {
 func (w *world) shipped() cache.Cache {
 	w.Helper()
 	shipped, err := cache.New(w.config, cache.Options{ByObject: map[client.Object]cache.ByObject{
-		ledger.Object(): {Label: codec.Selector(), Transform: func(obj any) (any, error) {
+		ledger.Object(): {Label: record.Selector(), Transform: func(obj any) (any, error) {
 			ledger.Trim(obj.(*metav1.PartialObjectMetadata), w.keys)
 			return obj, nil
 		}}}})

@@ -12,8 +12,8 @@ import (
 	"nowake.ai/svc-lb-mux/test/long"
 )
 
-// record is a DNS record that external-dns wants, as its endpoint.Endpoint.
-type record struct {
+// dnsRecord is a DNS record that external-dns wants, as its endpoint.Endpoint.
+type dnsRecord struct {
 	DNSName string   `json:"dnsName"`
 	Targets []string `json:"targets"`
 }
@@ -46,7 +46,7 @@ func TestBothReleasesOfExternalDNSReadAMux(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var records []record
+			var records []dnsRecord
 			if err := json.Unmarshal([]byte(out.Stdout), &records); err != nil {
 				t.Fatalf("%v\n%s%s", err, out.Stdout, out.Stderr)
 			}

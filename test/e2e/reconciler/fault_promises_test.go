@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -216,7 +216,7 @@ func (c *checker) ledger(cm *corev1.ConfigMap, gone bool) {
 	if gone || mux.Name == "" {
 		return
 	}
-	reading := codec.Decode(cm, mux, c.keys)
+	reading := record.Decode(cm, mux, c.keys)
 	if reading.Condition != plan.Good {
 		c.breaks("claims", "the ledger reads %d: %s", reading.Condition, reading.Why)
 		return

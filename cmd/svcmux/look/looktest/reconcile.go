@@ -10,9 +10,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
-	"nowake.ai/svc-lb-mux/reconciler/claimants"
-	"nowake.ai/svc-lb-mux/reconciler/ledger/codec"
-	"nowake.ai/svc-lb-mux/reconciler/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
 	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
@@ -100,15 +100,15 @@ func (c *Cluster) pass(mux types.NamespacedName) bool {
 }
 
 func (c *Cluster) putLedger(mux *plan.ObservedMux, write *plan.LedgerWrite) {
-	contents, err := codec.Encode(write.Ledger, c.language.Keys())
+	contents, err := record.Encode(write.Ledger, c.language.Keys())
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.put("ConfigMap", &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: mux.Key.Namespace, Name: mux.Ledger, Labels: contents.Labels,
 			Annotations: contents.Annotations},
-		Data:       map[string]string{codec.PlainKey: contents.Plain},
-		BinaryData: map[string][]byte{codec.PackedKey: contents.Packed},
+		Data:       map[string]string{record.PlainKey: contents.Plain},
+		BinaryData: map[string][]byte{record.PackedKey: contents.Packed},
 	})
 }
 
