@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"nowake.ai/svc-lb-mux/balancer/want"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 )
 
 // sliceWatch watches the slices of a namespace. It starts after the muxes were read, so that it can tell which slices
@@ -82,7 +82,7 @@ func (w *sliceWatch) read(ctx context.Context) (context.CancelFunc, error) {
 	k := w.source
 	i := informer(k.client.DiscoveryV1().RESTClient(), "endpointslices", w.namespace, &discoveryv1.EndpointSlice{},
 		func(o *metav1.ListOptions) {
-			o.LabelSelector = labels.Set{discoveryv1.LabelManagedBy: muxslices.ManagedBy(k.Language.Keys())}.String()
+			o.LabelSelector = labels.Set{discoveryv1.LabelManagedBy: project.ManagedBy(k.Language.Keys())}.String()
 		})
 	handled, err := k.prepare(i, next.trim, next.change)
 	if err != nil {
@@ -135,8 +135,8 @@ func (l *sliceList) trim(object any) (any, error) {
 		return object, nil
 	}
 	k, keys := l.watch.source, l.watch.source.Language.Keys()
-	mux, owner := muxslices.MuxOfSlice(keys, slice), metav1.OwnerReference{}
-	if muxslices.IsOurSlice(keys, slice) {
+	mux, owner := project.MuxOfSlice(keys, slice), metav1.OwnerReference{}
+	if project.IsOurSlice(keys, slice) {
 		at := slices.IndexFunc(slice.OwnerReferences, func(o metav1.OwnerReference) bool {
 			return o.Kind == "Service" && o.APIVersion == "v1" && o.Name == mux.Name
 		})

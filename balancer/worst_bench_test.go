@@ -31,7 +31,7 @@ import (
 	"nowake.ai/svc-lb-mux/balancer/keep"
 	"nowake.ai/svc-lb-mux/balancer/table"
 	"nowake.ai/svc-lb-mux/balancer/want"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/test/nettest"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -153,9 +153,9 @@ func (f *filesAPI) addWorstMux(b *testing.B, c claims.Claims, number int) claims
 		portName := fmt.Sprintf("team-%d--http", port)
 		svc.Spec.Ports = append(svc.Spec.Ports,
 			corev1.ServicePort{Name: portName, Port: int32(1000 + port), Protocol: corev1.ProtocolTCP})
-		endpoints, ranges := muxslices.FreeEndpoints, []string(nil)
+		endpoints, ranges := project.FreeEndpoints, []string(nil)
 		if port < 8 {
-			endpoints = muxslices.MaxEndpoints
+			endpoints = project.MaxEndpoints
 		}
 		if port < 16 {
 			for i := range 128 {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -62,9 +62,9 @@ func stateOf(is *discoveryv1.EndpointConditions) (isReady, isDraining bool) {
 // mux returns the mux of a slice; false if the slice isn't ours.
 func (s *Slice) mux(keys validation.Keys) (types.NamespacedName, bool) {
 	meta := &discoveryv1.EndpointSlice{ObjectMeta: s.ObjectMeta}
-	return muxslices.MuxOfSlice(keys, meta), muxslices.IsOurSlice(keys, meta)
+	return project.MuxOfSlice(keys, meta), project.IsOurSlice(keys, meta)
 }
 
 func (s *Slice) owners() []types.UID {
-	return muxslices.OwnersOfSlice(&discoveryv1.EndpointSlice{ObjectMeta: s.ObjectMeta})
+	return project.OwnersOfSlice(&discoveryv1.EndpointSlice{ObjectMeta: s.ObjectMeta})
 }

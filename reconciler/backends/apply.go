@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // applied is the result of a decision.
@@ -25,7 +25,7 @@ type applied struct {
 }
 
 // apply carries out the steps in their order. A slice that can't be written doesn't stop the others.
-func (l *line) apply(ctx context.Context, decided *muxslices.Decision) (applied, error) {
+func (l *line) apply(ctx context.Context, decided *project.Decision) (applied, error) {
 	before := l.Reports.refused(decided.Channel)
 	out := applied{refused: wordsOfSlices{}}
 	refuse := func(key types.NamespacedName, words string, e plan.Event) {

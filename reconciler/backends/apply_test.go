@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -81,9 +81,9 @@ func start(t *testing.T) *bench {
 	return b
 }
 
-func step(op muxslices.Op, name string) muxslices.Step {
+func step(op project.Op, name string) project.Step {
 	ready := true
-	return muxslices.Step{Op: op, ResourceVersion: "7", UID: "uid", Why: []string{"a reason"},
+	return project.Step{Op: op, ResourceVersion: "7", UID: "uid", Why: []string{"a reason"},
 		Slice: &discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "svc-mux", Name: name, Labels: map[string]string{"a": "b"}},
 			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"},
@@ -92,15 +92,15 @@ func step(op muxslices.Op, name string) muxslices.Step {
 }
 
 // decided returns a decision with these steps.
-func decided(steps ...muxslices.Step) *muxslices.Decision {
-	return &muxslices.Decision{Mux: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, Steps: steps}
+func decided(steps ...project.Step) *project.Decision {
+	return &project.Decision{Mux: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, Steps: steps}
 }
 
 // TestCachedObjectsAreNotChanged: steps share objects with the cache, and clients read their answers into objects.
 func TestCachedObjectsAreNotChanged(t *testing.T) {
 	b := start(t)
-	d := decided(step(muxslices.Create, "a"), step(muxslices.Update, "b"), step(muxslices.Delete, "c"))
-	before := decided(step(muxslices.Create, "a"), step(muxslices.Update, "b"), step(muxslices.Delete, "c"))
+	d := decided(step(project.Create, "a"), step(project.Update, "b"), step(project.Delete, "c"))
+	before := decided(step(project.Create, "a"), step(project.Update, "b"), step(project.Delete, "c"))
 	if _, err := b.apply(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestASliceThatCannotBeWrittenHarmsOnlyItself(t *testing.T) {
 	b := start(t)
 	refusal := errors.New("endpoints[0].addresses: Invalid value")
 	b.answers["bad"] = refusal
-	_, err := b.apply(t.Context(), decided(step(muxslices.Create, "bad"), step(muxslices.Create, "good")))
+	_, err := b.apply(t.Context(), decided(step(project.Create, "bad"), step(project.Create, "good")))
 	if !errors.Is(err, refusal) || !strings.Contains(err.Error(), "create EndpointSlice svc-mux/bad") {
 		t.Errorf("the error is %v", err)
 	}
@@ -141,7 +141,7 @@ func TestStaleDecisionsAreNoErrors(t *testing.T) {
 			b.answers["a"] = answer
 			var last time.Duration
 			for range 5 {
-				did, err := b.apply(t.Context(), decided(step(muxslices.Update, "a")))
+				did, err := b.apply(t.Context(), decided(step(project.Update, "a")))
 				if err != nil || did.again <= last || did.again > lastRetry {
 					t.Fatalf("again after %s, then %s, %v", last, did.again, err)
 				}
@@ -156,7 +156,7 @@ func TestDriftIsToldOnceAndSlowedDown(t *testing.T) {
 	b := start(t)
 	write := func() time.Duration {
 		t.Helper()
-		did, err := b.apply(t.Context(), decided(step(muxslices.Update, "a")))
+		did, err := b.apply(t.Context(), decided(step(project.Update, "a")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,9 +181,9 @@ func TestDriftIsToldOnceAndSlowedDown(t *testing.T) {
 // TestOtherContentIsNoDrift lets a slice come, change, go and come back as it was. No other writer caused any of this.
 func TestOtherContentIsNoDrift(t *testing.T) {
 	b := start(t)
-	other := step(muxslices.Update, "a")
+	other := step(project.Update, "a")
 	other.Slice.Endpoints = nil
-	for _, s := range []muxslices.Step{step(muxslices.Create, "a"), other, step(muxslices.Update, "a"), step(muxslices.Delete, "a"), step(muxslices.Create, "a")} {
+	for _, s := range []project.Step{step(project.Create, "a"), other, step(project.Update, "a"), step(project.Delete, "a"), step(project.Create, "a")} {
 		if did, err := b.apply(t.Context(), decided(s)); err != nil || did.again != patience {
 			t.Fatalf("%s: again after %s, %v", &s, did.again, err)
 		}
@@ -198,7 +198,7 @@ func TestASliceThatIsGoneAlreadyIsNoDrift(t *testing.T) {
 	b := start(t)
 	for _, answer := range []error{nil, apierrors.NewNotFound(schema.GroupResource{Resource: "endpointslices"}, "a")} {
 		b.answers["a"] = answer
-		gone := step(muxslices.Delete, "a")
+		gone := step(project.Delete, "a")
 		if did, err := b.apply(t.Context(), decided(gone)); err != nil || did.again != patience {
 			t.Errorf("again after %s, %v", did.again, err)
 		}
@@ -216,7 +216,7 @@ func TestAFailedWriteIsNoDrift(t *testing.T) {
 	b := start(t)
 	b.answers["a"] = errors.New("the connection was lost")
 	for range 3 {
-		if _, err := b.apply(t.Context(), decided(step(muxslices.Update, "a"))); err == nil {
+		if _, err := b.apply(t.Context(), decided(step(project.Update, "a"))); err == nil {
 			t.Fatal("no error")
 		}
 	}
@@ -231,7 +231,7 @@ func TestARefusedSliceStaysRefusedWhileItsCorrectionWaits(t *testing.T) {
 	var last wordsOfSlices
 	for range 3 {
 		b.report(types.NamespacedName{}, wordsOfSlices{{Namespace: "svc-mux", Name: "a"}: "refused"})
-		did, err := b.apply(t.Context(), decided(step(muxslices.Update, "a"), step(muxslices.Delete, "b")))
+		did, err := b.apply(t.Context(), decided(step(project.Update, "a"), step(project.Delete, "b")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func TestARefusedSliceIsToldOnce(t *testing.T) {
 		if used != "" {
 			b.answers["a"] = apierrors.NewForbidden(resource, "a", errors.New("exceeded quota: none, used: "+used))
 		}
-		d := decided(step(muxslices.Create, "a"))
+		d := decided(step(project.Create, "a"))
 		d.Channel = channel
 		did, err := b.apply(t.Context(), d)
 		if (err != nil) != (used != "") {
@@ -297,7 +297,7 @@ func TestARefusedSliceIsToldOnce(t *testing.T) {
 }
 
 func (b *bench) report(channel types.NamespacedName, refused wordsOfSlices) {
-	b.Reports.set(&observation{View: muxslices.View{Channel: channel, Mux: muxslices.Mux{UID: "1"}}}, nil, refused,
+	b.Reports.set(&observation{View: project.View{Channel: channel, Mux: project.Mux{UID: "1"}}}, nil, refused,
 		b.clock)
 }
 

@@ -4,15 +4,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/share"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // Trim drops everything of a slice that isn't read or carried. It doesn't ask whether the slice's Service is a channel:
 // if the Service becomes one later, the slice isn't sent again.
 func Trim(slice *discoveryv1.EndpointSlice, keys validation.Keys) {
-	ours := muxslices.IsOurSlice(keys, slice)
+	ours := project.IsOurSlice(keys, slice)
 	slice.GenerateName, slice.ManagedFields, slice.Finalizers = "", nil, nil
 	slice.Labels = pick(slice.Labels, discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy,
 		keys.ChannelNamespace, keys.ChannelName, keys.Source)
@@ -56,7 +56,7 @@ func trimReference(target *corev1.ObjectReference) *corev1.ObjectReference {
 // longestPart.
 func pickAnnotations(all map[string]string, keys validation.Keys) map[string]string {
 	picked := pick(all, keys.Managed, keys.Mux, keys.Weight, keys.SessionAffinity, keys.TrafficPolicy)
-	if ranges, set := all[keys.SourceRanges]; set && picked != nil && len(ranges) <= muxslices.MaxSourceRanges {
+	if ranges, set := all[keys.SourceRanges]; set && picked != nil && len(ranges) <= project.MaxSourceRanges {
 		picked[keys.SourceRanges] = ranges
 	}
 	return picked

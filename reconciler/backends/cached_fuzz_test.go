@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kube "k8s.io/apimachinery/pkg/util/validation"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -24,14 +24,14 @@ func FuzzTrim(f *testing.F) {
 		f.Fatal(err)
 	}
 	keys := language.Keys()
-	carried := muxslices.Decide(viewOf(keys, nil)).Steps[0].Slice
+	carried := project.Decide(viewOf(keys, nil)).Steps[0].Slice
 	torn := carried.DeepCopy()
 	torn.Labels, torn.OwnerReferences = nil, append(torn.OwnerReferences,
 		metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "x"})
 	taken := carried.DeepCopy()
 	taken.Labels, taken.Annotations, taken.Finalizers = nil, nil, []string{"example.com/keep"}
 	mirrored := carried.DeepCopy()
-	mirrored.Labels[discoveryv1.LabelManagedBy] = muxslices.MirroringController
+	mirrored.Labels[discoveryv1.LabelManagedBy] = project.MirroringController
 	for _, slice := range []*discoveryv1.EndpointSlice{carried, torn, taken, mirrored, sourceOf("web-2")} {
 		text, err := json.Marshal(slice)
 		if err != nil {
@@ -107,11 +107,11 @@ func sourceOf(name string) *discoveryv1.EndpointSlice {
 
 // viewOf returns the view of a channel with one fixed source. The other slice is a source, a carried slice or a foreign
 // slice, as observe would find it.
-func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) muxslices.View {
+func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) project.View {
 	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"},
 		types.NamespacedName{Namespace: "infra", Name: "mux"}
-	view := muxslices.View{
-		Keys: keys, Channel: channel, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true},
+	view := project.View{
+		Keys: keys, Channel: channel, ClaimsKnown: true, Mux: project.Mux{Key: mux, UID: "m", IsMux: true},
 		Taken: map[string]bool{},
 		Claims: []plan.Claim{
 			{Owner: plan.PortID{Channel: channel, Name: "http", Protocol: corev1.ProtocolTCP}, MuxName: "1f0c5fd"},
@@ -122,9 +122,9 @@ func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) muxslices.Vi
 	if other == nil {
 		return view
 	}
-	carried, told := muxslices.ChannelOfSlice(keys, other)
-	ours := muxslices.IsOurSlice(keys, other)
-	switch byName := other.Name == muxslices.SliceName(mux, channel, "web-1", discoveryv1.AddressTypeIPv4) &&
+	carried, told := project.ChannelOfSlice(keys, other)
+	ours := project.IsOurSlice(keys, other)
+	switch byName := other.Name == project.SliceName(mux, channel, "web-1", discoveryv1.AddressTypeIPv4) &&
 		other.Namespace == mux.Namespace; {
 	case told && carried == channel, ours && byName:
 		view.Carried = append(view.Carried, other)
@@ -139,23 +139,23 @@ func viewOf(keys validation.Keys, other *discoveryv1.EndpointSlice) muxslices.Vi
 // seenAs returns, as text, everything that decisions and messages take from a slice.
 func seenAs(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
 	list := []*discoveryv1.EndpointSlice{slice}
-	channel, told := muxslices.ChannelOfSlice(keys, slice)
-	ours := muxslices.IsOurSlice(keys, slice)
+	channel, told := project.ChannelOfSlice(keys, slice)
+	ours := project.IsOurSlice(keys, slice)
 	text := fmt.Sprintf("ours: %t, of %s %t, named so: %t, records %v\n", ours, channel, told,
-		muxslices.HasOwnName(keys, slice), muxslices.RecordsOf(keys, list))
+		project.HasOwnName(keys, slice), project.RecordsOf(keys, list))
 	if ours {
-		text += fmt.Sprintf("on %s, owned by %v: %s\n", muxslices.MuxOfSlice(keys, slice), muxslices.OwnersOfSlice(slice),
-			jsonOf(muxslices.Subsets(list)))
+		text += fmt.Sprintf("on %s, owned by %v: %s\n", project.MuxOfSlice(keys, slice), project.OwnersOfSlice(slice),
+			jsonOf(project.Subsets(list)))
 	} else if service := slice.Labels[discoveryv1.LabelServiceName]; service != "" {
 		all := []corev1.ServicePort{{Name: "http"}, {Name: "http", Protocol: "UDP"}, {Name: "dns", Protocol: "UDP"}}
-		text += fmt.Sprintf("of %s: %d, %d\n", service, muxslices.BackingOf(list, all, nil),
-			muxslices.BackingOf(list, all, []corev1.IPFamily{corev1.IPv6Protocol}))
+		text += fmt.Sprintf("of %s: %d, %d\n", service, project.BackingOf(list, all, nil),
+			project.BackingOf(list, all, []corev1.IPFamily{corev1.IPv6Protocol}))
 	}
-	decided := muxslices.Decide(viewOf(keys, slice))
+	decided := project.Decide(viewOf(keys, slice))
 	text += decided.String()
 	for _, step := range decided.Steps {
 		text += fmt.Sprintf("%q %q %t\n", step.UID, step.ResourceVersion, step.Loses)
-		if step.Op != muxslices.Delete {
+		if step.Op != project.Delete {
 			text += jsonOf(step.Slice) + "\n"
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // Claimants are channels that are no Services: listeners of Gateways. Their backends are those of other Services.
@@ -45,15 +45,15 @@ func (l *line) muxOf(ctx context.Context, channel types.NamespacedName) (types.N
 }
 
 // observeChannel adds the channel's own slices, ports and settings to a view.
-func (l *line) observeChannel(ctx context.Context, v *muxslices.View) (err error) {
+func (l *line) observeChannel(ctx context.Context, v *project.View) (err error) {
 	v.Sources, err = SourcesOf(l.Claimants)(ctx, l.cache, v.Channel)
 	if err != nil || !claimants.IsService(v.Channel) {
-		v.Settings = muxslices.SettingsOf(&corev1.Service{})
+		v.Settings = project.SettingsOf(&corev1.Service{})
 		return err
 	}
 	svc, err := l.get(ctx, v.Channel)
 	if svc != nil {
-		v.Ports, v.Settings = svc.Spec.Ports, muxslices.SettingsOf(svc)
+		v.Ports, v.Settings = svc.Spec.Ports, project.SettingsOf(svc)
 	}
 	return err
 }

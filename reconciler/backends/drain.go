@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -37,8 +37,8 @@ func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, err
 	gone := map[types.NamespacedName]int{}
 	for i := range list.Items {
 		slice := &list.Items[i]
-		mux := muxslices.MuxOfSlice(d.Keys, slice)
-		if !muxslices.IsOurSlice(d.Keys, slice) || !d.Ready(mux) {
+		mux := project.MuxOfSlice(d.Keys, slice)
+		if !project.IsOurSlice(d.Keys, slice) || !d.Ready(mux) {
 			continue
 		}
 		if d.Would != nil {

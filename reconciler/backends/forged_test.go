@@ -16,8 +16,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -119,7 +119,7 @@ func victim(tb testing.TB, forged int) (*line, *indexed) {
 		slice := &discoveryv1.EndpointSlice{AddressType: "IPv4", ObjectMeta: metav1.ObjectMeta{Namespace: "attacker",
 			Name: "forged-" + strconv.Itoa(i), Annotations: map[string]string{keys.Managed: "true"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "mux", UID: "mux-uid"}},
-			Labels: map[string]string{discoveryv1.LabelServiceName: "mux", discoveryv1.LabelManagedBy: muxslices.ManagedBy(keys),
+			Labels: map[string]string{discoveryv1.LabelServiceName: "mux", discoveryv1.LabelManagedBy: project.ManagedBy(keys),
 				keys.ChannelNamespace: channel.Namespace, keys.ChannelName: channel.Name, keys.Source: "web-1"}}}
 		if i%2 == 1 {
 			slice.Namespace, slice.OwnerReferences[0].UID = mux.Namespace, "another-uid"
@@ -139,13 +139,13 @@ func victim(tb testing.TB, forged int) (*line, *indexed) {
 	return l, c
 }
 
-func pass(tb testing.TB, l *line) muxslices.Decision {
+func pass(tb testing.TB, l *line) project.Decision {
 	tb.Helper()
 	view, err := l.observe(tb.Context(), types.NamespacedName{Namespace: "app", Name: "web"})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return muxslices.Decide(view.View)
+	return project.Decide(view.View)
 }
 
 // TestForgedSlicesAreInNoPass: a pass over a channel looks at the channel's source, and at no forged slice, not even in
@@ -154,7 +154,7 @@ func TestForgedSlicesAreInNoPass(t *testing.T) {
 	for _, forged := range []int{0, 20_000} {
 		t.Run(fmt.Sprint(forged), func(t *testing.T) {
 			l, c := victim(t, forged)
-			if decided := pass(t, l); len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Create {
+			if decided := pass(t, l); len(decided.Steps) != 1 || decided.Steps[0].Op != project.Create {
 				t.Errorf("%d steps, not one to create the channel's slice", len(decided.Steps))
 			}
 			if c.looked != 1 {

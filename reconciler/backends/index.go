@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -32,20 +32,20 @@ func Index(ctx context.Context, indexer client.FieldIndexer, language validation
 	}{
 		{&discoveryv1.EndpointSlice{}, bySource, func(object client.Object) []string {
 			slice := object.(*discoveryv1.EndpointSlice)
-			return values(!muxslices.IsOurSlice(keys, slice), slice.Labels[discoveryv1.LabelServiceName])
+			return values(!project.IsOurSlice(keys, slice), slice.Labels[discoveryv1.LabelServiceName])
 		}},
 		{&discoveryv1.EndpointSlice{}, byChannel, func(object client.Object) []string {
 			slice := object.(*discoveryv1.EndpointSlice)
-			channel, ours := muxslices.ChannelOfSlice(keys, slice)
+			channel, ours := project.ChannelOfSlice(keys, slice)
 			var all []string
-			for _, owner := range muxslices.OwnersOfSlice(slice) {
+			for _, owner := range project.OwnersOfSlice(slice) {
 				all = append(all, values(ours, channelOn(channel, owner))...)
 			}
 			return all
 		}},
 		{&discoveryv1.EndpointSlice{}, byCarrier, func(object client.Object) []string {
 			slice := object.(*discoveryv1.EndpointSlice)
-			return values(muxslices.IsOurSlice(keys, slice), muxslices.MuxOfSlice(keys, slice).Name)
+			return values(project.IsOurSlice(keys, slice), project.MuxOfSlice(keys, slice).Name)
 		}},
 		{&corev1.Service{}, byMux, func(object client.Object) []string {
 			mux, attached := muxOf(language, object.(*corev1.Service))

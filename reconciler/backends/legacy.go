@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // legacy writes our slices of a mux into an Endpoints object as well. The object's skip-mirror label keeps Kubernetes
@@ -41,10 +41,10 @@ func setupLegacy(mgr manager.Manager, l *line) error {
 
 func (e *legacy) muxOf(_ context.Context, object client.Object) []reconcile.Request {
 	slice := object.(*discoveryv1.EndpointSlice)
-	if !muxslices.IsOurSlice(e.keys, slice) {
+	if !project.IsOurSlice(e.keys, slice) {
 		return nil
 	}
-	return []reconcile.Request{request(muxslices.MuxOfSlice(e.keys, slice))}
+	return []reconcile.Request{request(project.MuxOfSlice(e.keys, slice))}
 }
 
 // Reconcile writes the object of one mux if its content isn't as wanted. The cache may be stale: a live read decides.
@@ -134,7 +134,7 @@ func (e *legacy) object(mux *corev1.Service, carried []*discoveryv1.EndpointSlic
 			Annotations:     map[string]string{e.keys.Managed: "true", e.keys.Mux: mux.Namespace + "/" + mux.Name},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: mux.Name, UID: mux.UID}},
 		},
-		Subsets: muxslices.Subsets(carried),
+		Subsets: project.Subsets(carried),
 	}
 }
 

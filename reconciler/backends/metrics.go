@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 )
 
 // Metrics is a prometheus.Collector for the caller to register. Each series belongs to a mux, and is dropped with it.
@@ -20,7 +20,7 @@ type Metrics struct {
 // tally holds the counts of a mux.
 type tally struct {
 	channels map[types.NamespacedName]load
-	writes   map[muxslices.Op]int
+	writes   map[project.Op]int
 	repeats  int
 }
 
@@ -86,7 +86,7 @@ func (m *Metrics) carry(channel, mux types.NamespacedName, now load) {
 
 // wrote counts a write of a slice, and whether it repeats the correction of a drift. On a Service that isn't a mux any
 // more, deletions of the last slices aren't counted: it has no series.
-func (m *Metrics) wrote(mux types.NamespacedName, op muxslices.Op, repeats bool) {
+func (m *Metrics) wrote(mux types.NamespacedName, op project.Op, repeats bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t := m.muxes[mux]
@@ -106,6 +106,6 @@ func (m *Metrics) set(mux types.NamespacedName, isMux bool) {
 	if !isMux {
 		delete(m.muxes, mux)
 	} else if m.muxes[mux] == nil {
-		m.muxes[mux] = &tally{channels: map[types.NamespacedName]load{}, writes: map[muxslices.Op]int{}}
+		m.muxes[mux] = &tally{channels: map[types.NamespacedName]load{}, writes: map[project.Op]int{}}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // TestRepeatedCorrectionsAreCounted counts neither the first correction, which may be the last, nor one that must wait,
@@ -23,9 +23,9 @@ func TestRepeatedCorrectionsAreCounted(t *testing.T) {
 	b.Metrics.set(decided().Mux, true)
 	for i, wait := range []time.Duration{0, 0, pace.FirstPause, 0, 2 * pace.FirstPause} {
 		b.clock = b.clock.Add(wait)
-		other := step(muxslices.Update, "b")
+		other := step(project.Update, "b")
 		other.Slice.Labels["count"] = strconv.Itoa(i)
-		if _, err := b.apply(t.Context(), decided(step(muxslices.Update, "a"), other)); err != nil {
+		if _, err := b.apply(t.Context(), decided(step(project.Update, "a"), other)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,7 +56,7 @@ func TestSeriesOfAMuxGoWithIt(t *testing.T) {
 	want(3, 1)
 	m.set(mux, true)
 	want(3, 1)
-	m.wrote(other, muxslices.Create, false)
+	m.wrote(other, project.Create, false)
 	m.set(mux, false)
 	if got := seriesOf(t, m); len(got) != 0 {
 		t.Errorf("series are left: %v", got)

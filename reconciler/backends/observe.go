@@ -11,12 +11,12 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 )
 
 // observation is what a pass read. Its objects are the cache's own and must not be changed.
 type observation struct {
-	muxslices.View
+	project.View
 	// isAhead is true if an own write is newer than the cache. The cache may never show it: another writer can have
 	// deleted the slice while the watch was broken.
 	isAhead bool
@@ -26,7 +26,7 @@ type observation struct {
 
 // observe reads the cache. The view of a Service that isn't a channel of ours is empty.
 func (l *line) observe(ctx context.Context, channel types.NamespacedName) (observation, error) {
-	o := observation{View: muxslices.View{Keys: l.keys, Channel: channel, Taken: map[string]bool{}}}
+	o := observation{View: project.View{Keys: l.keys, Channel: channel, Taken: map[string]bool{}}}
 	key, attached, err := l.muxOf(ctx, channel)
 	if err != nil || key.Name == "" || !l.LooksAfter(key) {
 		return o, err
@@ -54,9 +54,9 @@ func (l *line) observe(ctx context.Context, channel types.NamespacedName) (obser
 }
 
 // mux returns a Service as a mux. A mux with problems still counts as a mux, and keeps its claims.
-func (l *line) mux(svc *corev1.Service) muxslices.Mux {
+func (l *line) mux(svc *corev1.Service) project.Mux {
 	_, onGateways := l.Language.GatewayPool(ptr.Deref(svc.Spec.LoadBalancerClass, ""))
-	return muxslices.Mux{
+	return project.Mux{
 		Key: client.ObjectKeyFromObject(svc), UID: svc.UID, Families: svc.Spec.IPFamilies,
 		IsMux:    svc.Spec.Type == corev1.ServiceTypeLoadBalancer && l.Language.Classify(svc).Mux(),
 		Deleting: svc.DeletionTimestamp != nil, OnGateways: onGateways,
@@ -69,14 +69,14 @@ func (l *line) mux(svc *corev1.Service) muxslices.Mux {
 func (l *line) observeCarried(ctx context.Context, o *observation, listed []*discoveryv1.EndpointSlice) error {
 	known := make(map[string]bool, len(listed))
 	for _, cached := range listed {
-		if muxslices.HasOwnName(l.keys, cached) {
+		if project.HasOwnName(l.keys, cached) {
 			known[cached.Name] = true
 			l.add(o, client.ObjectKeyFromObject(cached), cached)
 		}
 	}
 	for _, source := range o.Sources {
 		key := types.NamespacedName{Namespace: o.Mux.Key.Namespace,
-			Name: muxslices.SliceName(o.Mux.Key, o.Channel, source.Name, source.AddressType)}
+			Name: project.SliceName(o.Mux.Key, o.Channel, source.Name, source.AddressType)}
 		if known[key.Name] {
 			continue
 		}
@@ -96,7 +96,7 @@ func (l *line) add(o *observation, key types.NamespacedName, cached *discoveryv1
 	o.isAhead = o.isAhead || latest != cached
 	switch {
 	case latest == nil:
-	case muxslices.IsOurSlice(l.keys, latest):
+	case project.IsOurSlice(l.keys, latest):
 		o.Carried = append(o.Carried, latest)
 	default:
 		o.Taken[key.Name] = true

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // uncarriedPause is how long a channel's ready backends may be missing on the mux before that is reported. A deleted
@@ -79,7 +79,7 @@ func (r *Reports) refused(channel types.NamespacedName) wordsOfSlices {
 
 // set reports what a pass saw, and returns after how long another pass must follow even if nothing changes; 0 if none
 // must.
-func (r *Reports) set(seen *observation, excess *muxslices.Excess, refused wordsOfSlices,
+func (r *Reports) set(seen *observation, excess *project.Excess, refused wordsOfSlices,
 	now time.Time) (again time.Duration) {
 	r.mu.Lock()
 	before := r.channels[seen.Channel]
@@ -88,7 +88,7 @@ func (r *Reports) set(seen *observation, excess *muxslices.Excess, refused words
 		is.excess = excess.Message(seen.Channel.Namespace)
 	}
 	if seen.isAttached && seen.Mux.IsMux {
-		is.backing = muxslices.CarriedBacking(seen.Carried, seen.Sources, seen.Ports, seen.Mux.Families)
+		is.backing = project.CarriedBacking(seen.Carried, seen.Sources, seen.Ports, seen.Mux.Families)
 	}
 	if is.backing == plan.NotCarried {
 		if is.uncarried = before.uncarried; is.uncarried.IsZero() || now.Before(is.uncarried) { // a clock may be set back

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 var (
@@ -24,8 +24,8 @@ func saw(ready, carried bool) *observation {
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},
 		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080)}},
 	}
-	o := &observation{isAttached: true, View: muxslices.View{
-		Channel: reported, Mux: muxslices.Mux{Key: edge, UID: "1", IsMux: true}, Ports: []corev1.ServicePort{{Name: "http"}},
+	o := &observation{isAttached: true, View: project.View{
+		Channel: reported, Mux: project.Mux{Key: edge, UID: "1", IsMux: true}, Ports: []corev1.ServicePort{{Name: "http"}},
 	}}
 	if ready {
 		o.Sources = []*discoveryv1.EndpointSlice{slice}

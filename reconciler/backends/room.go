@@ -10,7 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 )
 
 const (
@@ -41,9 +41,9 @@ type part struct {
 }
 
 // decide decides about a channel. On a mux on gateways it gives the channel the room that other channels leave.
-func (l *line) decide(ctx context.Context, seen *observation) (muxslices.Decision, error) {
+func (l *line) decide(ctx context.Context, seen *observation) (project.Decision, error) {
 	if !seen.Mux.OnGateways || !seen.Mux.IsMux {
-		return muxslices.Decide(seen.View), nil
+		return project.Decide(seen.View), nil
 	}
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
@@ -51,13 +51,13 @@ func (l *line) decide(ctx context.Context, seen *observation) (muxslices.Decisio
 	if mux == nil || l.Now().Sub(mux.countedAt) > countEvery {
 		listed, err := OnMux(ctx, l.cache, seen.Mux.Key)
 		if err != nil {
-			return muxslices.Decision{}, err
+			return project.Decision{}, err
 		}
 		mux = l.count(mux, seen.Mux.UID, listed)
 		l.rooms.muxes[seen.Mux.UID] = mux
 	}
 	seen.Room = mux.leftFor(seen.Channel)
-	decided := muxslices.Decide(seen.View)
+	decided := project.Decide(seen.View)
 	if seen.ClaimsKnown { // otherwise the slices stay as they are
 		mux.channels[seen.Channel] = part{decided.Shared, l.Now()}
 	}
@@ -70,13 +70,13 @@ func (l *line) count(before *room, mux types.UID, listed []*discoveryv1.Endpoint
 	counted := &room{now, map[types.NamespacedName]part{}}
 	byChannel := map[types.NamespacedName][]*discoveryv1.EndpointSlice{}
 	for _, slice := range listed {
-		if channel, is := muxslices.ChannelOfSlice(l.keys, slice); is &&
-			slices.Contains(muxslices.OwnersOfSlice(slice), mux) {
+		if channel, is := project.ChannelOfSlice(l.keys, slice); is &&
+			slices.Contains(project.OwnersOfSlice(slice), mux) {
 			byChannel[channel] = append(byChannel[channel], slice)
 		}
 	}
 	for channel, list := range byChannel {
-		counted.channels[channel] = part{endpoints: muxslices.Shared(list)}
+		counted.channels[channel] = part{endpoints: project.Shared(list)}
 	}
 	if before != nil {
 		for channel, s := range before.channels {
@@ -90,7 +90,7 @@ func (l *line) count(before *room, mux types.UID, listed []*discoveryv1.Endpoint
 
 // leftFor returns how many shared endpoints a channel may have.
 func (r *room) leftFor(channel types.NamespacedName) int {
-	all, ofNamespace := muxslices.MaxShared, muxslices.MaxSharedOfNamespace
+	all, ofNamespace := project.MaxShared, project.MaxSharedOfNamespace
 	for other, s := range r.channels {
 		if other == channel {
 			continue

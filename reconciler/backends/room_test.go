@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -95,7 +95,7 @@ func (c *crowd) pass(channel types.NamespacedName) (int, string) {
 		c.t.Fatal(err)
 	}
 	for i := range decided.Steps {
-		if decided.Steps[i].Op == muxslices.Delete {
+		if decided.Steps[i].Op == project.Delete {
 			c.cache.remove(c.t, decided.Steps[i].Slice)
 			continue
 		}

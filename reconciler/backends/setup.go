@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/controllers"
 	"nowake.ai/svc-lb-mux/reconciler/fair"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -43,7 +43,7 @@ type Options struct {
 	// Writer writes slices and Endpoints. In a dry run it writes nothing.
 	Writer client.Writer
 	// Print makes a dry run: it gets each decision, and nothing is applied. It may be nil.
-	Print func(*muxslices.Decision)
+	Print func(*project.Decision)
 	// Claimants are channels that are no Services; nil if there are none.
 	Claimants Claimants
 	// Live reads the Endpoints of muxes past the cache.

@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/controllers"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 const (
@@ -56,7 +56,7 @@ func (s *sweeper) onSlice(ctx context.Context, q queue, old, now *discoveryv1.En
 	switch {
 	case now != nil && (s.isStray(ctx, now) || s.isUnknown(now)):
 		q.AddAfter(request(client.ObjectKeyFromObject(now)), sweepDelay)
-	case now == nil && muxslices.IsOurSlice(s.keys, old):
+	case now == nil && project.IsOurSlice(s.keys, old):
 		q.AddAfter(request(client.ObjectKeyFromObject(old)), pace.Calm) // Reconcile forgets its pace
 	}
 }
@@ -115,14 +115,14 @@ func (s *sweeper) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, fmt.Errorf("delete stray EndpointSlice %s: %w", req, err)
 	}
 	s.pace.Forget(req.NamespacedName)
-	s.Metrics.wrote(muxslices.MuxOfSlice(s.keys, slice), muxslices.Delete, false)
+	s.Metrics.wrote(project.MuxOfSlice(s.keys, slice), project.Delete, false)
 	log.FromContext(ctx).Info("Deleted a stray slice", "slice", req.NamespacedName)
 	return reconcile.Result{}, nil
 }
 
 // isUnknown is true for a slice of a listener while Gateways are still being read.
 func (s *sweeper) isUnknown(slice *discoveryv1.EndpointSlice) bool {
-	channel, told := muxslices.ChannelOfSlice(s.keys, slice)
+	channel, told := project.ChannelOfSlice(s.keys, slice)
 	if !told || claimants.IsService(channel) || s.Claimants == nil {
 		return false
 	}
@@ -133,16 +133,16 @@ func (s *sweeper) isUnknown(slice *discoveryv1.EndpointSlice) bool {
 // isStray is true for a slice on a mux that no pass over a channel sees. A Service that was a mux still owns the slices
 // that it had. If a slice has the name that a source needs, the channel's pass takes it over.
 func (s *sweeper) isStray(ctx context.Context, slice *discoveryv1.EndpointSlice) bool {
-	channel, told := muxslices.ChannelOfSlice(s.keys, slice)
+	channel, told := project.ChannelOfSlice(s.keys, slice)
 	if !told {
 		return false // a pass that needs the slice finds it by its name
 	}
-	key := muxslices.MuxOfSlice(s.keys, slice)
+	key := project.MuxOfSlice(s.keys, slice)
 	mux, err := s.get(ctx, key)
 	if err != nil || mux == nil || mux.DeletionTimestamp != nil || !s.LooksAfter(key) {
 		return false
 	}
-	isOwned := slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID)
+	isOwned := slices.Contains(project.OwnersOfSlice(slice), mux.UID)
 	on, attached, err := s.muxOf(ctx, channel)
 	if err != nil || !isOwned && !s.mux(mux).IsMux {
 		return false
@@ -150,11 +150,11 @@ func (s *sweeper) isStray(ctx context.Context, slice *discoveryv1.EndpointSlice)
 	if !attached || on != key {
 		return true
 	}
-	if isOwned && muxslices.HasOwnName(s.keys, slice) {
+	if isOwned && project.HasOwnName(s.keys, slice) {
 		return false
 	}
 	sources, err := SourcesOf(s.Claimants)(ctx, s.cache, channel)
 	return err == nil && !slices.ContainsFunc(sources, func(source *discoveryv1.EndpointSlice) bool {
-		return slice.Name == muxslices.SliceName(key, channel, source.Name, source.AddressType)
+		return slice.Name == project.SliceName(key, channel, source.Name, source.AddressType)
 	})
 }

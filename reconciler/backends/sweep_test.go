@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/controllers"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // deleter records deletions and answers each with its error.
@@ -178,7 +178,7 @@ func TestSweeperDeletesStraySlices(t *testing.T) {
 			slice.OwnerReferences[0].UID = "earlier"
 		}, true},
 		"a dry run": {func(t *testing.T, s *sweeper, c *indexed, _ *discoveryv1.EndpointSlice) {
-			s.Print = func(*muxslices.Decision) {}
+			s.Print = func(*project.Decision) {}
 			c.remove(t, c.service(t, "app/web"))
 		}, false},
 	} {

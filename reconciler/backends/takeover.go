@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 )
 
 // takeover removes the Endpoints object that the original kept on a mux. Kubernetes mirrors the object into slices of
@@ -115,7 +115,7 @@ func (l *line) missing(ctx context.Context, mux *corev1.Service, endpoints *core
 		if err != nil {
 			return "", err
 		}
-		if decided := muxslices.Decide(seen.View); !decided.Empty() || len(decided.Taken) > 0 {
+		if decided := project.Decide(seen.View); !decided.Empty() || len(decided.Taken) > 0 {
 			return fmt.Sprintf("the backends of %s aren't in place", channel), nil
 		}
 		for _, claim := range seen.Claims {

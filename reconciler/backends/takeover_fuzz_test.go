@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -164,7 +164,7 @@ func (s *shelf) carryOut(t *testing.T, channel types.NamespacedName) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range muxslices.Decide(view.View).Steps {
+	for _, step := range project.Decide(view.View).Steps {
 		s.slices = append(s.slices, step.Slice)
 	}
 }

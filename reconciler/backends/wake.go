@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/controllers"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 type queue = controllers.Queue
@@ -55,7 +55,7 @@ func (l *line) onSlice() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		slice := object.(*discoveryv1.EndpointSlice)
 		l.written.Seen(slice)
-		channel, isCarried := muxslices.ChannelOfSlice(l.keys, slice)
+		channel, isCarried := project.ChannelOfSlice(l.keys, slice)
 		if !isCarried {
 			channel = types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 		}
@@ -66,7 +66,7 @@ func (l *line) onSlice() handler.EventHandler {
 		}
 		if isCarried {
 			mux, _ := l.get(ctx, key)
-			if mux == nil || key.Namespace != slice.Namespace || !slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID) {
+			if mux == nil || key.Namespace != slice.Namespace || !slices.Contains(project.OwnersOfSlice(slice), mux.UID) {
 				return nil
 			}
 		}
@@ -84,7 +84,7 @@ func (l *line) onService(ctx context.Context, q queue, old, now *corev1.Service)
 	_, was := muxOf(l.Language, old)
 	_, is := muxOf(l.Language, now)
 	if was != is || was && (!equality.Semantic.DeepEqual(old.Spec, now.Spec) ||
-		!equality.Semantic.DeepEqual(muxslices.SettingsOf(old), muxslices.SettingsOf(now))) {
+		!equality.Semantic.DeepEqual(project.SettingsOf(old), project.SettingsOf(now))) {
 		q.Add(request(key))
 	}
 	for _, user := range l.users(key) {

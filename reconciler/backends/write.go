@@ -12,17 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/pace"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // carryOut writes one step, unless the correction of a drift must wait. It returns how long to wait for the next pass.
 // After a write it returns patience: the cache may never show the write.
-func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *muxslices.Step) (time.Duration, error) {
+func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *project.Step) (time.Duration, error) {
 	key := client.ObjectKeyFromObject(step.Slice)
 	var wanted any // deletions are all alike
-	if step.Op != muxslices.Delete {
+	if step.Op != project.Delete {
 		wanted = step.Slice
 	}
 	turn := l.pace.Ask(key, pace.ContentOf(wanted), l.Now())
@@ -32,7 +32,7 @@ func (l *line) carryOut(ctx context.Context, mux types.NamespacedName, step *mux
 	if err := l.write(ctx, step); err != nil {
 		l.pace.Failed(key)
 		switch {
-		case apierrors.IsNotFound(err) && step.Op == muxslices.Delete: // it is gone, and the cache is stale
+		case apierrors.IsNotFound(err) && step.Op == project.Delete: // it is gone, and the cache is stale
 			return patience, nil
 		case !isStale(err):
 			return 0, err
@@ -55,17 +55,17 @@ func isStale(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
 
-func (l *line) write(ctx context.Context, step *muxslices.Step) error {
+func (l *line) write(ctx context.Context, step *project.Step) error {
 	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: step.Slice.Namespace,
 		Name: step.Slice.Name}}
 	var err error
 	switch step.Op {
-	case muxslices.Create:
+	case project.Create:
 		slice = step.Slice.DeepCopy() // the client reads the answer into it, and the step shares endpoints with the cache
 		err = l.Writer.Create(ctx, slice)
-	case muxslices.Update:
+	case project.Update:
 		err = merge(ctx, l.Writer, slice, bodyOf(step))
-	case muxslices.Delete:
+	case project.Delete:
 		err = l.Writer.Delete(ctx, slice, client.Preconditions{UID: &step.UID, ResourceVersion: &step.ResourceVersion})
 		if client.IgnoreNotFound(err) == nil {
 			l.written.Delete(step.Slice)
@@ -83,7 +83,7 @@ func (l *line) write(ctx context.Context, step *muxslices.Step) error {
 // bodyOf returns a merge patch of everything that is ours. The patch has the resource version from the decision: if the
 // cache was stale, the write ends in a conflict and undoes nothing. An update instead of a patch would remove what the
 // cache doesn't keep, and what other writers put on our slices.
-func bodyOf(step *muxslices.Step) map[string]any {
+func bodyOf(step *project.Step) map[string]any {
 	slice := step.Slice
 	return map[string]any{
 		"metadata": map[string]any{"resourceVersion": step.ResourceVersion, "labels": slice.Labels,

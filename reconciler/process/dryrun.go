@@ -11,15 +11,15 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // printer prints the plans of a dry run. It prints a plan again only if the plan has changed. The zero printer is for a
 // process that writes.
 type printer struct {
 	plan   func(*plan.Plan)
-	slices func(*muxslices.Decision)
+	slices func(*project.Decision)
 	out    io.Writer
 }
 
@@ -38,7 +38,7 @@ func newPrinter(out io.Writer, settled time.Duration) printer {
 			}
 			log.note(key, text.String(), false)
 		},
-		slices: func(s *muxslices.Decision) {
+		slices: func(s *project.Decision) {
 			log.note("backends of "+s.Channel.String(), s.String(), s.Empty() && len(s.Taken) == 0)
 		},
 	}

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // News calls changed with each mux whose Look may have changed, whether this process leads or not. It calls often and
@@ -59,8 +59,8 @@ func (l *Line) concerned(ctx context.Context, obj any) []types.NamespacedName {
 			return []types.NamespacedName{mux}
 		}
 	case *discoveryv1.EndpointSlice:
-		if muxslices.IsOurSlice(l.Language.Keys(), is) {
-			return []types.NamespacedName{muxslices.MuxOfSlice(l.Language.Keys(), is)}
+		if project.IsOurSlice(l.Language.Keys(), is) {
+			return []types.NamespacedName{project.MuxOfSlice(l.Language.Keys(), is)}
 		}
 		name := is.Labels[discoveryv1.LabelServiceName]
 		if svc, err := l.Service(ctx, types.NamespacedName{Namespace: is.Namespace, Name: name}); err == nil && svc != nil {

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/ledger"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/refusal"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // pass is one pass over a mux: the world and the memory of its decision, and the objects that they were made from.
@@ -224,7 +224,7 @@ func (o *pass) addChannel(ctx context.Context, channel plan.ObservedChannel) {
 // channel yet, and to wait for its report would cost a second write of the channel's status.
 func (l *Line) hasNoReadyEndpoint(ctx context.Context, channel types.NamespacedName) bool {
 	sources, err := l.Sources(ctx, l.Cache, channel)
-	return err == nil && muxslices.BackingOf(sources, nil, nil) == plan.Unbacked
+	return err == nil && project.BackingOf(sources, nil, nil) == plan.Unbacked
 }
 
 // records returns the channels that our slices carry, by port name on the mux.
@@ -233,5 +233,5 @@ func (l *Line) records(ctx context.Context, mux types.NamespacedName) (map[strin
 	if err != nil {
 		return nil, fmt.Errorf("slices of mux %s: %w", mux, err)
 	}
-	return muxslices.RecordsOf(l.Language.Keys(), onMux), nil
+	return project.RecordsOf(l.Language.Keys(), onMux), nil
 }

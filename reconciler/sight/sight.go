@@ -9,9 +9,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -132,11 +132,11 @@ func (g *gathering) slices() error {
 	}
 	keys := g.World.Keys
 	for _, slice := range onMux {
-		if channel, says := muxslices.ChannelOfSlice(keys, slice); says {
+		if channel, says := project.ChannelOfSlice(keys, slice); says {
 			g.Carried[channel] = append(g.Carried[channel], slice)
 		}
 	}
-	g.World.Records = muxslices.RecordsOf(keys, onMux)
+	g.World.Records = project.RecordsOf(keys, onMux)
 	return nil
 }
 
@@ -203,15 +203,15 @@ func (g *gathering) add(channel plan.ObservedChannel, ports []corev1.ServicePort
 func (g *gathering) backing(c *plan.ObservedChannel, ports []corev1.ServicePort, sourcesUnread bool) plan.Backing {
 	mux := g.World.Mux
 	carried := slices.DeleteFunc(slices.Clone(g.Carried[c.Key]), func(slice *discoveryv1.EndpointSlice) bool {
-		return !slices.Contains(muxslices.OwnersOfSlice(slice), mux.UID)
+		return !slices.Contains(project.OwnersOfSlice(slice), mux.UID)
 	})
 	if g.skipped {
 		return backingSaid(g.World.Keys, c)
 	}
 	if g.Unread.Carried == "" && !sourcesUnread {
-		return muxslices.CarriedBacking(carried, g.Sources[c.Key], ports, mux.Families)
+		return project.CarriedBacking(carried, g.Sources[c.Key], ports, mux.Families)
 	}
-	if g.Unread.Carried == "" && muxslices.CarriedBacking(carried, nil, ports, mux.Families) == plan.Backed {
+	if g.Unread.Carried == "" && project.CarriedBacking(carried, nil, ports, mux.Families) == plan.Backed {
 		return plan.Backed
 	}
 	return backingSaid(g.World.Keys, c)

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 )
 
@@ -78,7 +78,7 @@ func (w *world) driftSlice() string {
 	var ours []types.NamespacedName
 	for _, key := range w.server.Keys(api.EndpointSlices) {
 		if slice := w.server.Peek(api.EndpointSlices,
-			key).(*discoveryv1.EndpointSlice); muxslices.IsOurSlice(w.language.Keys(), slice) {
+			key).(*discoveryv1.EndpointSlice); project.IsOurSlice(w.language.Keys(), slice) {
 			ours = append(ours, key)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/sim/api"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -202,9 +202,9 @@ func (p *promises) slice(c *api.Change) string {
 		return ""
 	}
 	p.slices[c.Key] = true
-	channel, _ := muxslices.ChannelOfSlice(p.sim.language.Keys(), after)
+	channel, _ := project.ChannelOfSlice(p.sim.language.Keys(), after)
 	for _, port := range after.Ports {
-		mux := muxslices.MuxOfSlice(p.sim.language.Keys(), after)
+		mux := project.MuxOfSlice(p.sim.language.Keys(), after)
 		if owner := p.owners[called{mux, *port.Name}]; owner != channel && !p.doubted[mux] &&
 			!p.holds(mux, channel, *port.Name) && !p.inherits(mux, channel, *port.Name) {
 			return fmt.Sprintf("backends: slice %s carries %s under %s, which is %s's", c.Key, channel, *port.Name, owner)

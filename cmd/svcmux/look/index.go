@@ -9,11 +9,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // Index finds the objects of each mux in a World. After a change of the World, make a new Index.
@@ -49,8 +49,8 @@ func (w *World) Index() *Index {
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(w.Slices), plan.CompareKeys) {
 		slice := w.Slices[key]
-		if keys := w.Language.Keys(); muxslices.IsOurSlice(keys, slice) {
-			mux := muxslices.MuxOfSlice(keys, slice)
+		if keys := w.Language.Keys(); project.IsOurSlice(keys, slice) {
+			mux := project.MuxOfSlice(keys, slice)
 			x.carried[mux] = append(x.carried[mux], slice)
 			continue
 		}

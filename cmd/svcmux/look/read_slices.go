@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/kube"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // readSlices reads the EndpointSlices of all namespaces. If the user may not, it reads those of one namespace, and ours
@@ -63,7 +63,7 @@ func (r *reading) readOnMuxes(ctx context.Context, muxes []types.NamespacedName)
 			continue
 		}
 		_, err := r.cluster.EachSlice(ctx, namespace,
-			"endpointslice.kubernetes.io/managed-by="+muxslices.ManagedBy(r.Language.Keys()), r.PutSlice)
+			"endpointslice.kubernetes.io/managed-by="+project.ManagedBy(r.Language.Keys()), r.PutSlice)
 		if err := r.readable(namespace, err); err != nil {
 			return err
 		}

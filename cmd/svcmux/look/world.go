@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nowake.ai/svc-lb-mux/balancer/lease"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -86,7 +86,7 @@ func (w *World) PutSlice(slice *discoveryv1.EndpointSlice) {
 	key := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Name}
 	service := w.Services[types.NamespacedName{Namespace: slice.Namespace,
 		Name: slice.Labels[discoveryv1.LabelServiceName]}]
-	if !muxslices.IsOurSlice(w.Language.Keys(), slice) && (service == nil || !w.Language.Classify(service).Channel()) {
+	if !project.IsOurSlice(w.Language.Keys(), slice) && (service == nil || !w.Language.Classify(service).Channel()) {
 		delete(w.Slices, key)
 		return
 	}

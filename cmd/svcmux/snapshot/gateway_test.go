@@ -20,8 +20,8 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/ports"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/status"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/gatewayapi/read"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -172,18 +172,18 @@ func TestHashedSliceOfListenerHasItsOwnName(t *testing.T) {
 		types.NamespacedName{Namespace: "shop", Name: "listenerset/lighthouse/tcp"}
 	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
 		ObjectMeta: metav1.ObjectMeta{Namespace: mux.Namespace,
-			Name: muxslices.SliceName(mux, listener, "crane-x1", discoveryv1.AddressTypeIPv4), Labels: map[string]string{
-				discoveryv1.LabelServiceName: mux.Name, discoveryv1.LabelManagedBy: muxslices.ManagedBy(keys), keys.Managed: "true",
+			Name: project.SliceName(mux, listener, "crane-x1", discoveryv1.AddressTypeIPv4), Labels: map[string]string{
+				discoveryv1.LabelServiceName: mux.Name, discoveryv1.LabelManagedBy: project.ManagedBy(keys), keys.Managed: "true",
 				keys.Source:           "crane-x1",
-				keys.ChannelNamespace: listener.Namespace, keys.ChannelName: muxslices.LabelOf(listener.Name)}}}
-	if !muxslices.HasOwnName(keys, slice) {
+				keys.ChannelNamespace: listener.Namespace, keys.ChannelName: project.LabelOf(listener.Name)}}}
+	if !project.HasOwnName(keys, slice) {
 		t.Fatal("the test's slice isn't ours")
 	}
 	taken := &archive.Archive{Objects: []archive.Object{fieldsOf(slice, archive.Object{"kind": "EndpointSlice"})}}
 	hashNames(taken, language, []byte("salt"))
 	hashed := as[discoveryv1.EndpointSlice](taken.Objects[0])
 	if name := hashed.Labels[keys.ChannelName]; !regexp.MustCompile("^listenerset_x[0-9a-f]+_tcp$").MatchString(name) ||
-		!muxslices.HasOwnName(keys, hashed) {
+		!project.HasOwnName(keys, hashed) {
 		t.Errorf("the slice %s has the label %s", hashed.Name, name)
 	}
 }

@@ -5,21 +5,21 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 )
 
 // slice hashes the names in an EndpointSlice. Ours then have the name that the reconciler would give them for the
 // hashed channel.
 func (h *hashing) slice(slice *discoveryv1.EndpointSlice) {
 	keys := h.language.Keys()
-	carried, _ := muxslices.ChannelOfSlice(keys, slice)
+	carried, _ := project.ChannelOfSlice(keys, slice)
 	slice.Namespace, slice.Name, slice.GenerateName = h.name(slice.Namespace), h.name(slice.Name), ""
 	for label, value := range slice.Labels {
 		switch label {
 		case discoveryv1.LabelServiceName, keys.ChannelNamespace, keys.Source:
 			slice.Labels[label] = h.name(value)
 		case keys.ChannelName:
-			slice.Labels[label] = muxslices.LabelOf(h.claimant(carried).Name)
+			slice.Labels[label] = project.LabelOf(h.claimant(carried).Name)
 		case discoveryv1.LabelManagedBy:
 		default:
 			slice.Labels[label] = h.value(value)
@@ -43,8 +43,8 @@ func (h *hashing) slice(slice *discoveryv1.EndpointSlice) {
 				endpoint.TargetRef.Namespace), h.name(endpoint.TargetRef.Name)
 		}
 	}
-	if channel, is := muxslices.ChannelOfSlice(keys, slice); is {
-		slice.Name = muxslices.SliceName(muxslices.MuxOfSlice(keys, slice), channel, slice.Labels[keys.Source],
+	if channel, is := project.ChannelOfSlice(keys, slice); is {
+		slice.Name = project.SliceName(project.MuxOfSlice(keys, slice), channel, slice.Labels[keys.Source],
 			slice.AddressType)
 	}
 }

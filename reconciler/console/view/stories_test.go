@@ -19,11 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -267,16 +267,16 @@ func (s *story) carry() {
 		if w.Mux == nil {
 			continue
 		}
-		c.Backends = muxslices.BackingOf(s.seen.Sources[c.Key], nil, w.Mux.Families)
+		c.Backends = project.BackingOf(s.seen.Sources[c.Key], nil, w.Mux.Families)
 		var claims []plan.Claim
 		for _, claim := range w.Ledger.Ledger.Claims {
 			if claim.Owner.Channel == c.Key && claim.State == plan.Held && !c.Disabled {
 				claims = append(claims, claim)
 			}
 		}
-		decided := muxslices.Decide(muxslices.View{
+		decided := project.Decide(project.View{
 			Keys: w.Keys, Channel: c.Key, ClaimsKnown: true, Claims: claims, Sources: s.seen.Sources[c.Key],
-			Mux: muxslices.Mux{Key: muxKey, IsMux: true, Families: w.Mux.Families},
+			Mux: project.Mux{Key: muxKey, IsMux: true, Families: w.Mux.Families},
 		})
 		s.seen.Carried[c.Key] = nil
 		for _, step := range decided.Steps {

@@ -10,8 +10,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -98,7 +98,7 @@ func fights(t *testing.T, w world) {
 }
 
 func notOurs(t *testing.T, w world) {
-	name := muxslices.SliceName(in(muxes, "taken"), in(app, "taken"), "taken", discoveryv1.AddressTypeIPv4)
+	name := project.SliceName(in(muxes, "taken"), in(app, "taken"), "taken", discoveryv1.AddressTypeIPv4)
 	w.Apply(t, `
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice

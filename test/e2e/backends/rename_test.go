@@ -8,7 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -78,8 +78,8 @@ func forgedSlices(t *testing.T, w world) {
 	w.edit(t, own.Name, `{"metadata":{"ownerReferences":null}}`)
 	cluster.Eventually(t, "the mux owns its slice again", func(ctx context.Context) error {
 		now, err := w.Client.DiscoveryV1().EndpointSlices(muxes).Get(ctx, own.Name, metav1.GetOptions{})
-		if err == nil && len(muxslices.OwnersOfSlice(now)) != 1 {
-			err = fmt.Errorf("the slice has %d owners", len(muxslices.OwnersOfSlice(now)))
+		if err == nil && len(project.OwnersOfSlice(now)) != 1 {
+			err = fmt.Errorf("the slice has %d owners", len(project.OwnersOfSlice(now)))
 		}
 		if err == nil && now.UID != own.UID {
 			t.Errorf("the slice was replaced")

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"nowake.ai/svc-lb-mux/reconciler/backends"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -33,7 +33,7 @@ subsets: `+subsets)
 	cluster.Eventually(t, "the Endpoints are mirrored", func(ctx context.Context) error {
 		list, err := w.Client.DiscoveryV1().EndpointSlices(muxes).List(ctx, metav1.ListOptions{
 			LabelSelector: discoveryv1.LabelServiceName + "=" + mux + "," + discoveryv1.LabelManagedBy + "=" +
-				muxslices.MirroringController})
+				project.MirroringController})
 		if err != nil {
 			return err
 		}

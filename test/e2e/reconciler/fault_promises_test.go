@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -297,10 +297,10 @@ func asksFor(channel *corev1.Service) string {
 
 // slice checks that a slice carries its channel's backends under its channel's names.
 func (c *checker) slice(slice *discoveryv1.EndpointSlice, gone bool) {
-	if gone || !muxslices.IsOurSlice(c.keys, slice) {
+	if gone || !project.IsOurSlice(c.keys, slice) {
 		return
 	}
-	channel, _ := muxslices.ChannelOfSlice(c.keys, slice)
+	channel, _ := project.ChannelOfSlice(c.keys, slice)
 	for _, port := range slice.Ports {
 		if owner, known := c.owners[*port.Name]; !known || owner != channel {
 			c.breaks("backends", "%s is %v's, and carries %v's", *port.Name, owner, channel)

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -211,7 +211,7 @@ func (e *estate) leaveBackends(t *testing.T) {
 	e.leaveEndpoints(t, e.mux, all)
 	cluster.Eventually(t, "the original's backends are mirrored", func(context.Context) error {
 		list, err := e.user.DiscoveryV1().EndpointSlices("").List(t.Context(), metav1.ListOptions{
-			LabelSelector: discoveryv1.LabelManagedBy + "=" + muxslices.MirroringController,
+			LabelSelector: discoveryv1.LabelManagedBy + "=" + project.MirroringController,
 		})
 		if err != nil {
 			return err

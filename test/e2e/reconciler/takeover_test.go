@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/process"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -139,7 +139,7 @@ func (e *estate) awaitOurs(t *testing.T) {
 		_, err := e.user.CoreV1().Endpoints(e.mux.Namespace).Get(ctx, e.mux.Name, metav1.GetOptions{})
 		list, listErr := e.user.DiscoveryV1().EndpointSlices(e.mux.Namespace).List(ctx, metav1.ListOptions{
 			LabelSelector: discoveryv1.LabelServiceName + "=" + e.mux.Name + "," + discoveryv1.LabelManagedBy + "=" +
-				muxslices.MirroringController,
+				project.MirroringController,
 		})
 		if !apierrors.IsNotFound(err) || listErr != nil || len(list.Items) > 0 {
 			return fmt.Errorf("the original's objects still exist: %w, %w, %v", err, listErr, list.Items)

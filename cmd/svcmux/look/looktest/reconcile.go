@@ -10,11 +10,11 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/record"
 	"nowake.ai/svc-lb-mux/reconciler/sight"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // World returns the objects as svcmux holds them.
@@ -168,15 +168,15 @@ func (c *Cluster) carry(seen *sight.Sight, p *plan.Plan) bool {
 				claims = append(claims, claim)
 			}
 		}
-		decided := muxslices.Decide(muxslices.View{
+		decided := project.Decide(project.View{
 			Keys: c.language.Keys(), Channel: channel.Key, ClaimsKnown: true, Claims: claims,
 			Ports:   get[corev1.Service](c, key{"Service", channel.Key}).Spec.Ports,
 			Sources: seen.Sources[channel.Key], Carried: seen.Carried[channel.Key],
-			Mux: muxslices.Mux{Key: mux.Key, UID: mux.UID, IsMux: true, Families: mux.Families},
+			Mux: project.Mux{Key: mux.Key, UID: mux.UID, IsMux: true, Families: mux.Families},
 		})
 		for _, step := range decided.Steps {
 			quiet = false
-			if step.Op == muxslices.Delete {
+			if step.Op == project.Delete {
 				delete(c.objects, key{"EndpointSlice",
 					types.NamespacedName{Namespace: step.Slice.Namespace, Name: step.Slice.Name}})
 				continue

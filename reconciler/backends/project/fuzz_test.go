@@ -1,4 +1,4 @@
-package slices_test
+package project_test
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // FuzzSlices decides from any source slice and any slice in the mux's namespace. After two passes nothing is left to
@@ -21,8 +21,8 @@ func FuzzSlices(f *testing.F) {
 		"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true},"deprecatedTopology":{"a":"b"}}]}`
 	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"},
 		types.NamespacedName{Namespace: "infra", Name: "mux"}
-	view := muxslices.View{
-		Keys: keys(f), Channel: channel, ClaimsKnown: true, Mux: muxslices.Mux{Key: mux, UID: "m", IsMux: true},
+	view := project.View{
+		Keys: keys(f), Channel: channel, ClaimsKnown: true, Mux: project.Mux{Key: mux, UID: "m", IsMux: true},
 		Claims: []plan.Claim{
 			{Owner: plan.PortID{Channel: channel, Name: "http", Protocol: corev1.ProtocolTCP}, MuxName: "1f0c5fd"},
 			{Owner: plan.PortID{Channel: channel, Name: "dns", Protocol: corev1.ProtocolUDP}, MuxName: "name-2"},
@@ -34,7 +34,7 @@ func FuzzSlices(f *testing.F) {
 		f.Fatal(err)
 	}
 	view.Sources = []*discoveryv1.EndpointSlice{&read}
-	ours, err := json.Marshal(muxslices.Decide(view).Steps[0].Slice)
+	ours, err := json.Marshal(project.Decide(view).Steps[0].Slice)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func FuzzSlices(f *testing.F) {
 		found.Namespace = mux.Namespace
 		v, st := view, &stage{stands: map[string]*discoveryv1.EndpointSlice{}}
 		v.Sources = []*discoveryv1.EndpointSlice{source}
-		if carried, ours := muxslices.ChannelOfSlice(v.Keys, found); ours && carried == channel {
+		if carried, ours := project.ChannelOfSlice(v.Keys, found); ours && carried == channel {
 			st.stands[found.Name] = found
 		} else {
 			v.Taken = map[string]bool{found.Name: true}
@@ -68,7 +68,7 @@ func FuzzSlices(f *testing.F) {
 			for _, slice := range st.stands {
 				v.Carried = append(v.Carried, slice)
 			}
-			pass := muxslices.Decide(v)
+			pass := project.Decide(v)
 			for i := range pass.Steps {
 				checkSlice(t, &v, &pass.Steps[i])
 			}
@@ -78,7 +78,7 @@ func FuzzSlices(f *testing.F) {
 		for _, slice := range st.stands {
 			v.Carried = append(v.Carried, slice)
 		}
-		if last := muxslices.Decide(v); !last.Empty() {
+		if last := project.Decide(v); !last.Empty() {
 			t.Errorf("there is no end to it: %s", last.String())
 		}
 		if diff := cmp.Diff(before, []*discoveryv1.EndpointSlice{source, found}); diff != "" {
@@ -87,10 +87,10 @@ func FuzzSlices(f *testing.F) {
 	})
 }
 
-func checkSlice(t *testing.T, v *muxslices.View, step *muxslices.Step) {
+func checkSlice(t *testing.T, v *project.View, step *project.Step) {
 	t.Helper()
 	slice := step.Slice
-	if step.Op == muxslices.Delete {
+	if step.Op == project.Delete {
 		return
 	}
 	wrong := validation.IsDNS1123Subdomain(slice.Name)
@@ -105,11 +105,11 @@ func checkSlice(t *testing.T, v *muxslices.View, step *muxslices.Step) {
 		}
 		names[*port.Name] = true
 	}
-	if carried, ours := muxslices.ChannelOfSlice(v.Keys, slice); len(wrong) > 0 || !ours || carried != v.Channel ||
-		muxslices.MuxOfSlice(v.Keys, slice) != v.Mux.Key {
+	if carried, ours := project.ChannelOfSlice(v.Keys, slice); len(wrong) > 0 || !ours || carried != v.Channel ||
+		project.MuxOfSlice(v.Keys, slice) != v.Mux.Key {
 		t.Errorf("%s writes what nobody takes, or knows again: %q: %+v", step.String(), wrong, slice)
 	}
-	for name, owner := range muxslices.RecordsOf(v.Keys, []*discoveryv1.EndpointSlice{slice}) {
+	for name, owner := range project.RecordsOf(v.Keys, []*discoveryv1.EndpointSlice{slice}) {
 		if !names[name] || owner != v.Channel {
 			t.Errorf("%s is recorded for %s", name, owner)
 		}

@@ -1,4 +1,4 @@
-package slices_test
+package project_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 )
 
 // Agents of gateways read no channels: slices tell them which clients may connect.
@@ -49,20 +49,20 @@ func TestSlicesOfAMuxOnGatewaysBringTheChannelsSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := s.view(t, nil)
-			v.Settings = muxslices.SettingsOf(test.channel)
-			plain := muxslices.Decide(v).Steps[0].Slice.Annotations
+			v.Settings = project.SettingsOf(test.channel)
+			plain := project.Decide(v).Steps[0].Slice.Annotations
 			want := map[string]string{v.Keys.Managed: "true", v.Keys.Mux: "svc-mux/mux"}
 			if diff := cmp.Diff(want, plain); diff != "" {
 				t.Errorf("a provider's mux (-want +got):\n%s", diff)
 			}
 			v.Mux.OnGateways = true
 			want[v.Keys.SourceRanges], want[v.Keys.SessionAffinity], want[v.Keys.TrafficPolicy] = test.ranges, test.affinity, test.policy
-			created := muxslices.Decide(v).Steps[0].Slice
+			created := project.Decide(v).Steps[0].Slice
 			if diff := cmp.Diff(want, created.Annotations); diff != "" {
 				t.Errorf("a mux on gateways (-want +got):\n%s", diff)
 			}
 			v.Carried = []*discoveryv1.EndpointSlice{created}
-			if again := muxslices.Decide(v); !again.Empty() {
+			if again := project.Decide(v); !again.Empty() {
 				t.Errorf("it is written again: %s", &again)
 			}
 		})

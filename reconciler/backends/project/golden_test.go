@@ -1,4 +1,4 @@
-package slices_test
+package project_test
 
 import (
 	"flag"
@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -70,12 +70,12 @@ func keys(t testing.TB) validation.Keys {
 }
 
 // view turns a scene and the slices in the mux's namespace into a view.
-func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice) muxslices.View {
+func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice) project.View {
 	t.Helper()
-	v := muxslices.View{Keys: keys(t), ClaimsKnown: !s.ClaimsUnknown, Taken: map[string]bool{}}
+	v := project.View{Keys: keys(t), ClaimsKnown: !s.ClaimsUnknown, Taken: map[string]bool{}}
 	v.Channel = types.NamespacedName{Namespace: or(s.Channel.Namespace, "app"), Name: or(s.Channel.Name, "web")}
 	v.Ports = s.Channel.Ports
-	v.Mux = muxslices.Mux{Key: types.NamespacedName{Namespace: "svc-mux", Name: or(s.Mux.Name, "mux")},
+	v.Mux = project.Mux{Key: types.NamespacedName{Namespace: "svc-mux", Name: or(s.Mux.Name, "mux")},
 		UID: types.UID(or(string(s.Mux.UID), "mux-uid")), IsMux: !s.Mux.NoMux, Deleting: s.Mux.Deleting,
 		Families: s.Mux.Families}
 	if v.Mux.Families == nil {
@@ -96,7 +96,7 @@ func (s *scene) view(t testing.TB, stands map[string]*discoveryv1.EndpointSlice)
 		v.Sources = append(v.Sources, source)
 	}
 	for _, name := range slices.Sorted(maps.Keys(stands)) {
-		if of, ok := muxslices.ChannelOfSlice(v.Keys, stands[name]); ok && of == v.Channel || ours(v, stands[name]) {
+		if of, ok := project.ChannelOfSlice(v.Keys, stands[name]); ok && of == v.Channel || ours(v, stands[name]) {
 			v.Carried = append(v.Carried, stands[name])
 		} else {
 			v.Taken[name] = true
@@ -116,10 +116,10 @@ func versionOf(t testing.TB, source *discoveryv1.EndpointSlice) string {
 }
 
 // ours is true for a slice of ours, even without our labels. It recognizes the slice by its name.
-func ours(v muxslices.View, slice *discoveryv1.EndpointSlice) bool {
+func ours(v project.View, slice *discoveryv1.EndpointSlice) bool {
 	for _, source := range v.Sources {
-		if slice.Name == muxslices.SliceName(v.Mux.Key, v.Channel, source.Name, source.AddressType) {
-			return muxslices.IsOurSlice(v.Keys, slice)
+		if slice.Name == project.SliceName(v.Mux.Key, v.Channel, source.Name, source.AddressType) {
+			return project.IsOurSlice(v.Keys, slice)
 		}
 	}
 	return false

@@ -1,4 +1,4 @@
-package slices
+package project
 
 import (
 	corev1 "k8s.io/api/core/v1"

@@ -1,4 +1,4 @@
-package slices_test
+package project_test
 
 import (
 	"maps"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 )
 
 // stage is the mux's namespace with its slices.
@@ -22,25 +22,25 @@ type stage struct {
 }
 
 // carryOut carries out the steps of a decision, as the API server would.
-func (st *stage) carryOut(t testing.TB, s muxslices.Decision) {
+func (st *stage) carryOut(t testing.TB, s project.Decision) {
 	t.Helper()
 	for _, step := range s.Steps {
 		st.version++
 		name := step.Slice.Name
 		is, there := st.stands[name]
-		if there == (step.Op == muxslices.Create) {
+		if there == (step.Op == project.Create) {
 			t.Fatalf("%s, though there is one: %t", step.String(), there)
 		}
 		if there && is.ResourceVersion != step.ResourceVersion {
 			t.Fatalf("%s is about version %s, not %s", step.String(), step.ResourceVersion, is.ResourceVersion)
 		}
 		switch step.Op {
-		case muxslices.Create:
+		case project.Create:
 			is = step.Slice.DeepCopy()
 			is.UID = types.UID("uid-" + strconv.Itoa(st.version))
-		case muxslices.Update:
+		case project.Update:
 			is = merged(is, step)
-		case muxslices.Delete:
+		case project.Delete:
 			delete(st.stands, name)
 			continue
 		}
@@ -49,7 +49,7 @@ func (st *stage) carryOut(t testing.TB, s muxslices.Decision) {
 	}
 }
 
-func merged(is *discoveryv1.EndpointSlice, step muxslices.Step) *discoveryv1.EndpointSlice {
+func merged(is *discoveryv1.EndpointSlice, step project.Step) *discoveryv1.EndpointSlice {
 	is = is.DeepCopy()
 	is.Labels, is.Annotations = with(is.Labels, step.Slice.Labels), with(is.Annotations, step.Slice.Annotations)
 	is.OwnerReferences, is.Ports, is.Endpoints = step.Slice.OwnerReferences, step.Slice.Ports, step.Slice.Endpoints
@@ -97,7 +97,7 @@ func (st *stage) edit(t testing.TB, s *scene) {
 }
 
 // play carries out the earlier scenes and this one. It returns the last decision.
-func (st *stage) play(t testing.TB, s *scene) muxslices.Decision {
+func (st *stage) play(t testing.TB, s *scene) project.Decision {
 	t.Helper()
 	if s.Before != nil {
 		st.play(t, s.Before)
@@ -105,7 +105,7 @@ func (st *stage) play(t testing.TB, s *scene) muxslices.Decision {
 	}
 	st.edit(t, s)
 	v := s.view(t, st.stands)
-	decided := muxslices.Decide(v)
+	decided := project.Decide(v)
 	st.carryOut(t, decided)
 	return decided
 }
@@ -113,7 +113,7 @@ func (st *stage) play(t testing.TB, s *scene) muxslices.Decision {
 // settle decides again, and checks that there is nothing to do.
 func (st *stage) settle(t testing.TB, s *scene) {
 	t.Helper()
-	again := muxslices.Decide(s.view(t, st.stands))
+	again := project.Decide(s.view(t, st.stands))
 	if !again.Empty() {
 		t.Fatalf("it isn't content with what it has done:\n%s", again.String())
 	}

@@ -1,4 +1,4 @@
-package slices_test
+package project_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 )
 
 // TestEveryFieldOfAnEndpointIsCompared changes one field after the other. So it fails if Kubernetes adds a field that
@@ -28,13 +28,13 @@ func TestEveryFieldOfAnEndpointIsCompared(t *testing.T) {
 		fill(field)
 		st := &stage{stands: map[string]*discoveryv1.EndpointSlice{}}
 		v := podView(t, map[string][]int{"web": {1}}, st)
-		st.carryOut(t, muxslices.Decide(v))
+		st.carryOut(t, project.Decide(v))
 		changed.Addresses = append([]string{"10.0.0.1"}, changed.Addresses...)
 		v.Sources[0].Endpoints[0] = changed
 		for _, slice := range st.stands {
 			v.Carried = append(v.Carried, slice)
 		}
-		if wants := name != "DeprecatedTopology[]"; muxslices.Decide(v).Steps != nil != wants {
+		if wants := name != "DeprecatedTopology[]"; project.Decide(v).Steps != nil != wants {
 			t.Errorf("%s differs, and is written: %t", name, !wants)
 		}
 	}

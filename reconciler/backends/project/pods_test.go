@@ -1,4 +1,4 @@
-package slices_test
+package project_test
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // TestPodsThatMoveAreNeverMissing moves pods from one source to another, and checks after every write that the mux has
@@ -22,16 +22,16 @@ func TestPodsThatMoveAreNeverMissing(t *testing.T) {
 		pods := map[string][]int{names[0]: {1, 2, 3, 4}, names[1]: {5, 6}, names[2]: {7}}
 		st := &stage{stands: map[string]*discoveryv1.EndpointSlice{}}
 		first := podView(t, pods, st)
-		st.carryOut(t, muxslices.Decide(first))
+		st.carryOut(t, project.Decide(first))
 		n := rapid.IntRange(1, 4).Draw(rt, "moving")
 		to := names[rapid.IntRange(1, 2).Draw(rt, "to")]
 		pods[to], pods[names[0]] = append(slices.Clone(pods[names[0]][:n]), pods[to]...), pods[names[0]][n:]
 		if rapid.Bool().Draw(rt, "empty goes") && n == 4 {
 			delete(pods, names[0])
 		}
-		decided := muxslices.Decide(podView(t, pods, st))
+		decided := project.Decide(podView(t, pods, st))
 		for _, step := range decided.Steps {
-			st.carryOut(t, muxslices.Decision{Steps: []muxslices.Step{step}})
+			st.carryOut(t, project.Decision{Steps: []project.Step{step}})
 			seen := map[string]bool{}
 			for _, slice := range st.stands {
 				for _, e := range slice.Endpoints {
@@ -45,9 +45,9 @@ func TestPodsThatMoveAreNeverMissing(t *testing.T) {
 	})
 }
 
-func podView(t testing.TB, pods map[string][]int, st *stage) muxslices.View {
-	v := muxslices.View{Keys: keys(t), Channel: types.NamespacedName{Namespace: "app", Name: "web"}, ClaimsKnown: true,
-		Mux:    muxslices.Mux{Key: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, UID: "1", IsMux: true},
+func podView(t testing.TB, pods map[string][]int, st *stage) project.View {
+	v := project.View{Keys: keys(t), Channel: types.NamespacedName{Namespace: "app", Name: "web"}, ClaimsKnown: true,
+		Mux:    project.Mux{Key: types.NamespacedName{Namespace: "svc-mux", Name: "mux"}, UID: "1", IsMux: true},
 		Claims: []plan.Claim{{Owner: plan.PortID{Name: "http", Protocol: "TCP"}, MuxName: "1f0c5fd25a8f8ad2a2cb"}}}
 	name, port := "http", int32(80)
 	for source, list := range pods {
@@ -73,13 +73,13 @@ func TestTwelveHundredEndpointsAreTwoSlices(t *testing.T) {
 		pods[source] = append(pods[source], i)
 	}
 	st := &stage{stands: map[string]*discoveryv1.EndpointSlice{}}
-	decided := muxslices.Decide(podView(t, pods, st))
+	decided := project.Decide(podView(t, pods, st))
 	if len(decided.Steps) != 2 || decided.Carried != 1200 {
 		t.Fatal(decided.String())
 	}
 	st.carryOut(t, decided)
 	pods["web-0"] = pods["web-0"][1:]
-	decided = muxslices.Decide(podView(t, pods, st))
+	decided = project.Decide(podView(t, pods, st))
 	if len(decided.Steps) != 1 || decided.Steps[0].Why[0] != "10.0.0.0 left" {
 		t.Errorf("a pod goes: %s", decided.String())
 	}

@@ -1,4 +1,4 @@
-package slices_test
+package project_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 )
 
 //nolint:staticcheck // deprecated, and asked for by who still reads it
@@ -23,7 +23,7 @@ func TestSubsets(t *testing.T) {
 	endpoint := func(address string, ready *bool) discoveryv1.Endpoint {
 		return discoveryv1.Endpoint{Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: ready}}
 	}
-	got := muxslices.Subsets([]*discoveryv1.EndpointSlice{
+	got := project.Subsets([]*discoveryv1.EndpointSlice{
 		slice("z", []discoveryv1.EndpointPort{http}, endpoint("10.0.0.3", new(true))),
 		slice("a", []discoveryv1.EndpointPort{dns, http, anyPort}, endpoint("10.0.0.1", nil),
 			endpoint("10.0.0.2", new(false))),
@@ -54,8 +54,8 @@ func TestRecordsOf(t *testing.T) {
 		}
 		return s
 	}
-	ours := muxslices.ManagedBy(k)
-	got := muxslices.RecordsOf(k, []*discoveryv1.EndpointSlice{
+	ours := project.ManagedBy(k)
+	got := project.RecordsOf(k, []*discoveryv1.EndpointSlice{
 		slice("web", ours, "aaaa", "bbbb"), slice("web", ours, "aaaa"), slice("api", ours, "cccc", "bbbb"), slice("web", ours,
 			"bbbb"),
 		slice("other", "somebody", "dddd"), slice("", ours, "eeee"),

@@ -1,4 +1,4 @@
-package slices_test
+package project_test
 
 import (
 	"strings"
@@ -9,27 +9,27 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 // carriedOut returns a view after its first decision was carried out.
-func carriedOut(t *testing.T) muxslices.View {
+func carriedOut(t *testing.T) project.View {
 	t.Helper()
 	st := &stage{stands: map[string]*discoveryv1.EndpointSlice{}}
-	st.carryOut(t, muxslices.Decide(podView(t, map[string][]int{"web": {1}}, st)))
+	st.carryOut(t, project.Decide(podView(t, map[string][]int{"web": {1}}, st)))
 	return podView(t, map[string][]int{"web": {1}}, st)
 }
 
 func TestASliceOfAnotherAddressTypeIsReplacedInTwoPasses(t *testing.T) {
 	v := carriedOut(t)
 	v.Carried[0].AddressType = "IPv6"
-	decided := muxslices.Decide(v)
-	if len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Delete || decided.Carried != 0 {
+	decided := project.Decide(v)
+	if len(decided.Steps) != 1 || decided.Steps[0].Op != project.Delete || decided.Carried != 0 {
 		t.Fatalf("the first pass: %s", decided.String())
 	}
 	v.Carried = nil
-	if decided = muxslices.Decide(v); len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Create ||
+	if decided = project.Decide(v); len(decided.Steps) != 1 || decided.Steps[0].Op != project.Create ||
 		decided.Carried != 1 {
 		t.Errorf("the second pass: %s", decided.String())
 	}
@@ -38,11 +38,11 @@ func TestASliceOfAnotherAddressTypeIsReplacedInTwoPasses(t *testing.T) {
 func TestASliceThatIsBeingDeletedIsNotDeletedAgain(t *testing.T) {
 	v := carriedOut(t)
 	v.Claims = nil
-	if decided := muxslices.Decide(v); len(decided.Steps) != 1 {
+	if decided := project.Decide(v); len(decided.Steps) != 1 {
 		t.Fatalf("a slice without claims: %s", decided.String())
 	}
 	v.Carried[0].DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	if decided := muxslices.Decide(v); !decided.Empty() {
+	if decided := project.Decide(v); !decided.Empty() {
 		t.Errorf("it is on its way: %s", decided.String())
 	}
 }
@@ -51,7 +51,7 @@ func TestAServiceThatIsNoMuxKeepsNoSlice(t *testing.T) {
 	v := carriedOut(t)
 	v.Mux.IsMux = false
 	for _, v.ClaimsKnown = range []bool{true, false} {
-		if decided := muxslices.Decide(v); len(decided.Steps) != 1 || decided.Steps[0].Op != muxslices.Delete ||
+		if decided := project.Decide(v); len(decided.Steps) != 1 || decided.Steps[0].Op != project.Delete ||
 			decided.Carried != 0 {
 			t.Errorf("claims known: %t: %s", v.ClaimsKnown, decided.String())
 		}
@@ -62,11 +62,11 @@ func TestAnOwnerBesideTheMuxIsNoDifference(t *testing.T) {
 	v := carriedOut(t)
 	other := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "mux", UID: "2"}
 	v.Carried[0].OwnerReferences = append(v.Carried[0].OwnerReferences, other)
-	if decided := muxslices.Decide(v); !decided.Empty() {
+	if decided := project.Decide(v); !decided.Empty() {
 		t.Errorf("another owner beside the mux: %s", decided.String())
 	}
 	v.Mux.UID = "the mux was recreated"
-	decided := muxslices.Decide(v)
+	decided := project.Decide(v)
 	if owners := decided.Steps[0].Slice.OwnerReferences; len(owners) != 1 || owners[0].UID != v.Mux.UID {
 		t.Errorf("owners: %v", owners)
 	}
@@ -95,7 +95,7 @@ func TestANameThatDoesNotFitTheLabels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			slice := carriedOut(t).Carried[0]
 			test.change(slice)
-			if got := muxslices.HasOwnName(keys, slice); got != test.want {
+			if got := project.HasOwnName(keys, slice); got != test.want {
 				t.Errorf("has its own name: %t", got)
 			}
 		})
@@ -107,7 +107,7 @@ func TestOwnersOfSliceAreServices(t *testing.T) {
 		{APIVersion: "v1", Kind: "Pod", UID: "pod"}, {APIVersion: "serving.knative.dev/v1", Kind: "Service", UID: "knative"},
 		{APIVersion: "v1", Kind: "Service", UID: "mux"},
 	}}}
-	if owners := muxslices.OwnersOfSlice(slice); len(owners) != 1 || owners[0] != "mux" {
+	if owners := project.OwnersOfSlice(slice); len(owners) != 1 || owners[0] != "mux" {
 		t.Errorf("owners: %v", owners)
 	}
 }
@@ -115,7 +115,7 @@ func TestOwnersOfSliceAreServices(t *testing.T) {
 func TestMuxOfASliceWithoutItsLabel(t *testing.T) {
 	slice := carriedOut(t).Carried[0]
 	slice.Labels = nil
-	if mux := muxslices.MuxOfSlice(keys(t), slice); mux.String() != "svc-mux/mux" {
+	if mux := project.MuxOfSlice(keys(t), slice); mux.String() != "svc-mux/mux" {
 		t.Errorf("mux: %s", mux)
 	}
 }
@@ -145,7 +145,7 @@ func TestCarriedBacking(t *testing.T) {
 			plan.Unbacked},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := muxslices.CarriedBacking(test.carried, test.sources, test.ports, []corev1.IPFamily{"IPv4"})
+			got := project.CarriedBacking(test.carried, test.sources, test.ports, []corev1.IPFamily{"IPv4"})
 			if got != test.want {
 				t.Errorf("backing: %d, want %d", got, test.want)
 			}
@@ -158,7 +158,7 @@ func TestCarriedBacking(t *testing.T) {
 func TestALongSourceName(t *testing.T) {
 	for length, want := range map[int]int{62: 62, 63: 63, 64: 63} {
 		source := strings.Repeat("a", length)
-		decided := muxslices.Decide(podView(t, map[string][]int{source: {1}}, &stage{}))
+		decided := project.Decide(podView(t, map[string][]int{source: {1}}, &stage{}))
 		label := decided.Steps[0].Slice.Labels[keys(t).Source]
 		if len(label) != want || (label == source) != (length <= 63) {
 			t.Errorf("a name of %d: label %q", length, label)

@@ -1,4 +1,4 @@
-package slices_test
+package project_test
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
 )
 
 func maybe[T any](t *rapid.T, label string, values ...T) *T {
@@ -94,10 +94,10 @@ func drawPorts(t *rapid.T) []corev1.ServicePort {
 	return ports
 }
 
-func drawView(t *rapid.T, tb testing.TB) muxslices.View {
+func drawView(t *rapid.T, tb testing.TB) project.View {
 	mux := types.NamespacedName{Namespace: "svc-mux", Name: rapid.SampledFrom([]string{"mux", "edge"}).Draw(t, "mux")}
-	return muxslices.View{Keys: keys(tb), Channel: types.NamespacedName{Namespace: "app", Name: "web"},
-		Mux: muxslices.Mux{Key: mux, UID: types.UID(rapid.SampledFrom([]string{"1", "2"}).Draw(t, "uid")),
+	return project.View{Keys: keys(tb), Channel: types.NamespacedName{Namespace: "app", Name: "web"},
+		Mux: project.Mux{Key: mux, UID: types.UID(rapid.SampledFrom([]string{"1", "2"}).Draw(t, "uid")),
 			IsMux: rapid.IntRange(0, 9).Draw(t, "is mux") > 0, Deleting: rapid.IntRange(0, 9).Draw(t, "deleting") == 0,
 			Families: rapid.SampledFrom([][]corev1.IPFamily{nil, {"IPv4"}, {"IPv6"}, {"IPv4", "IPv6"}}).Draw(t, "families")},
 		ClaimsKnown: rapid.IntRange(0, 9).Draw(t, "known") > 0,
@@ -114,13 +114,13 @@ func TestDecisionsOfAnyViews(t *testing.T) {
 				v.Carried = append(v.Carried, st.stands[name])
 			}
 			before := clone(v)
-			decided := muxslices.Decide(v)
+			decided := project.Decide(v)
 			if diff := cmp.Diff(before, v); diff != "" {
 				rt.Fatalf("what it was given has changed:\n%s", diff)
 			}
 			shuffled := v
 			shuffled.Sources, shuffled.Carried, shuffled.Claims = backwards(v.Sources), backwards(v.Carried), backwards(v.Claims)
-			if other := muxslices.Decide(shuffled); other.String() != decided.String() && distinctNames(v.Claims) {
+			if other := project.Decide(shuffled); other.String() != decided.String() && distinctNames(v.Claims) {
 				rt.Fatalf("in another order it decides otherwise:\n%s\n%s", decided.String(), other.String())
 			}
 			st.carryOut(t, decided)
@@ -128,7 +128,7 @@ func TestDecisionsOfAnyViews(t *testing.T) {
 			for _, name := range slices.Sorted(maps.Keys(st.stands)) {
 				v.Carried = append(v.Carried, st.stands[name])
 			}
-			again := muxslices.Decide(v)
+			again := project.Decide(v)
 			if !again.Empty() || again.Carried != decided.Carried {
 				rt.Fatalf("it isn't content with what it has done:\n%s", again.String())
 			}
@@ -140,7 +140,7 @@ func TestDecisionsOfAnyViews(t *testing.T) {
 }
 
 // holds checks the carried slices against the rules, independently of Decide.
-func holds(t *rapid.T, v muxslices.View) {
+func holds(t *rapid.T, v project.View) {
 	claimed := map[string]bool{}
 	for _, claim := range v.Claims {
 		claimed[claim.MuxName] = true
@@ -167,7 +167,7 @@ func holds(t *rapid.T, v muxslices.View) {
 	}
 }
 
-func clone(v muxslices.View) muxslices.View {
+func clone(v project.View) project.View {
 	v.Sources, v.Carried = cloneAll(v.Sources), cloneAll(v.Carried)
 	v.Claims, v.Taken = slices.Clone(v.Claims), maps.Clone(v.Taken)
 	return v
