@@ -3,11 +3,11 @@ package main
 
 import (
 	"nowake.ai/svc-lb-mux/cmd/internal/run"
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 )
 
 func main() { run.Main(program) }
 
 func program(getenv func(string) string) run.Program {
-	return run.Of("reconciler", process.DefaultOptions(getenv), process.Run)
+	return run.Of("reconciler", reconciler.DefaultOptions(getenv), reconciler.Run)
 }

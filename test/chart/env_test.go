@@ -8,7 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 )
 
 // TestTheChartRefusesWhatTheReconcilerWould compares the chart's and the reconciler's verdict on each environment:
@@ -60,7 +60,7 @@ func TestTheChartRefusesWhatTheReconcilerWould(t *testing.T) {
 
 // judges returns the reconciler's error for an environment and arguments.
 func judges(environment map[string]string, args []string) error {
-	options := process.DefaultOptions(func(name string) string { return environment[name] })
+	options := run.DefaultOptions(func(name string) string { return environment[name] })
 	set := flag.NewFlagSet("reconciler", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	options.AddFlags(set)

@@ -16,7 +16,7 @@ import (
 
 	agentprocess "nowake.ai/svc-lb-mux/balancer/process"
 	controlprocess "nowake.ai/svc-lb-mux/reconciler/addresses/process"
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/webhook"
 )
 
@@ -56,7 +56,7 @@ func takes(image string, args []string) error {
 	set.SetOutput(io.Discard)
 	var check func() error
 	if strings.Contains(image, "/reconciler:") {
-		options := process.DefaultOptions(environment)
+		options := run.DefaultOptions(environment)
 		options.AddFlags(set)
 		check = options.Check
 	} else {

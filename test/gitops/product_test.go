@@ -22,7 +22,7 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/client-go/rest"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/product"
 	"nowake.ai/svc-lb-mux/validation"
@@ -39,7 +39,7 @@ const (
 func (w *world) reconcile(t *testing.T) {
 	t.Helper()
 	w.Apply(t, w.render(t, "reconciler-roles.yaml"))
-	options := process.DefaultOptions(func(string) string { return "" })
+	options := run.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.LeaseName, options.ProbeAddress = namespace, release, "127.0.0.1:0"
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst, config.UserAgent = -1, -1, agent+"/test"
@@ -47,7 +47,7 @@ func (w *world) reconcile(t *testing.T) {
 	log := &product.Log{}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	process := process.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
+	process := run.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
 	go func() { ended <- process.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()

@@ -16,7 +16,7 @@ type vocabulary map[string][]string
 func newVocabulary(t *testing.T) vocabulary {
 	t.Helper()
 	v := vocabulary{}
-	for _, process := range []string{"reconciler/process", "webhook"} {
+	for _, process := range []string{"reconciler/run", "webhook"} {
 		for line := range strings.Lines(read(t, "../../"+process+"/testdata/metrics.txt")) {
 			name, rest, found := strings.Cut(strings.TrimSpace(line), " {")
 			if !found {

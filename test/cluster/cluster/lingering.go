@@ -34,7 +34,7 @@ func stacks() []string {
 
 func ofControllers(stack string) bool {
 	for _, from := range []string{
-		"nowake.ai/svc-lb-mux/reconciler/process", "nowake.ai/svc-lb-mux/certs", "nowake.ai/svc-lb-mux/webhook",
+		"nowake.ai/svc-lb-mux/reconciler/run", "nowake.ai/svc-lb-mux/certs", "nowake.ai/svc-lb-mux/webhook",
 		"sigs.k8s.io/controller-runtime/", "k8s.io/client-go/tools/",
 	} {
 		if strings.Contains(stack, from) {

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/binaries"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
@@ -62,7 +62,7 @@ func start(t *testing.T) *world {
 // reconcile runs the reconciler in the test's process until the test ends.
 func (w *world) reconcile(t *testing.T) {
 	t.Helper()
-	options := process.DefaultOptions(func(string) string { return "" })
+	options := run.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress = infra, "127.0.0.1:0"
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst, config.UserAgent = -1, -1, "reconciler"
@@ -73,7 +73,7 @@ func (w *world) reconcile(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	process := process.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
+	process := run.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
 	go func() { ended <- process.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()

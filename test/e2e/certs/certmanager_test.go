@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -15,7 +15,7 @@ func testCertManager(t *testing.T, w *world) {
 	r := &release{w: w, name: "svc-mux-cm", prefix: "cm.example.com", port: "9443",
 		set: []string{"certs.mode=certManager"}}
 	r.install(t, "certificates.yaml")
-	r.reconcile(t, func(p *process.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
+	r.reconcile(t, func(p *run.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
 	r.awaitOnGuard(t)
 	cluster.Eventually(t, "bad channels are refused", r.refuses)
 	t.Run("the CA may sign only for the webhook", func(t *testing.T) {

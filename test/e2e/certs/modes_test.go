@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -40,7 +40,7 @@ func testSelfManaged(t *testing.T, w *world) {
 	r := &release{w: w, name: "svc-mux-self", prefix: "self.example.com", port: "9444",
 		set: []string{"certs.mode=selfManaged"}}
 	r.install(t)
-	edit := func(p *process.Process) {
+	edit := func(p *run.Process) {
 		p.Options.SelfManagedSecret = r.secret()
 		p.SelfManaged = shortLives()
 	}
@@ -50,7 +50,7 @@ func testSelfManaged(t *testing.T, w *world) {
 
 	t.Run("leaf and CA change under load", func(t *testing.T) { r.rotatesByItself(t) })
 	stop()
-	stop = r.reconcile(t, func(p *process.Process) { edit(p); p.SelfManaged = longLives() })
+	stop = r.reconcile(t, func(p *run.Process) { edit(p); p.SelfManaged = longLives() })
 	r.awaitOnGuard(t)
 	r.awaitPatience(t)
 	t.Run("an emptied CA bundle is restored", func(t *testing.T) {
@@ -127,7 +127,7 @@ func testHandover(t *testing.T, w *world) {
 	r := &release{w: w, name: "svc-mux-over", prefix: "over.example.com", port: "9446",
 		set: []string{"certs.mode=certManager"}}
 	r.install(t, "certificates.yaml")
-	stop := r.reconcile(t, func(p *process.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
+	stop := r.reconcile(t, func(p *run.Process) { p.Options.Certificates = r.webhook() + "-ca," + r.webhook() })
 	r.awaitOnGuard(t)
 	cluster.Eventually(t, "bad channels are refused", r.refuses)
 
@@ -139,7 +139,7 @@ func testHandover(t *testing.T, w *world) {
 		w.Kubectl(t, "-n", namespace, "delete", kind, "--selector=app.kubernetes.io/instance="+r.name)
 	}
 	stop()
-	r.reconcile(t, func(p *process.Process) { p.Options.SelfManagedSecret, p.SelfManaged = r.secret(), shortLives() })
+	r.reconcile(t, func(p *run.Process) { p.Options.SelfManagedSecret, p.SelfManaged = r.secret(), shortLives() })
 	cluster.Eventually(t, "an authority of the reconciler's own signs what is served", func(context.Context) error {
 		if now := r.bundle(t); r.hook.files.NotAfter().Equal(served) || strings.Contains(now, first) {
 			return fmt.Errorf("%d CAs are trusted", strings.Count(now, "BEGIN"))
@@ -158,7 +158,7 @@ func testProvided(t *testing.T, w *world) {
 		"certs.provided.caBundle=" + strings.ReplaceAll(owner.ca, ",", `\,`)}
 	r.provide(t, owner.pair(t, r, time.Hour))
 	r.install(t)
-	r.reconcile(t, func(*process.Process) {})
+	r.reconcile(t, func(*run.Process) {})
 	r.awaitOnGuard(t)
 	cluster.Eventually(t, "bad channels are refused", r.refuses)
 	t.Run("the leaf changes under load", func(t *testing.T) {

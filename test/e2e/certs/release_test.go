@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"nowake.ai/svc-lb-mux/certs/selfmanaged"
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/product"
 )
@@ -67,15 +67,15 @@ func (r *release) upgrade(t *testing.T, templates ...string) {
 }
 
 // reconcile runs the reconciler with the chart's rights.
-func (r *release) reconcile(t *testing.T, edit func(*process.Process)) (stop func()) {
+func (r *release) reconcile(t *testing.T, edit func(*run.Process)) (stop func()) {
 	t.Helper()
-	options := process.DefaultOptions(func(string) string { return "" })
+	options := run.DefaultOptions(func(string) string { return "" })
 	options.APIPrefix, options.Namespace, options.ProbeAddress, options.LeaseName = r.prefix, namespace, "127.0.0.1:0", r.name
 	options.RetryPeriod = time.Second
 	options.WebhookConfiguration = r.configuration()
 	log := &product.Log{}
 	r.log = log
-	p := process.Process{Options: options, Config: r.account(t), Version: "test", Logs: log, Now: time.Now,
+	p := run.Process{Options: options, Config: r.account(t), Version: "test", Logs: log, Now: time.Now,
 		Dial: r.w.Inside().Dial}
 	edit(&p)
 	ctx, cancel := detached(t)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
 	"nowake.ai/svc-lb-mux/test/product"
@@ -62,9 +62,9 @@ type running struct {
 }
 
 // reconcile runs a reconciler with a console, and waits until the console is served.
-func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *running {
+func (w *world) reconcile(t *testing.T, edits ...func(*run.Process)) *running {
 	t.Helper()
-	options := process.DefaultOptions(func(string) string { return "" })
+	options := run.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.ConsoleAddress = muxNamespace, "127.0.0.1:0", "127.0.0.1:0"
 	options.RetryPeriod = 500 * time.Millisecond // so that a second reconciler leads soon after the end of the first
 	config := rest.CopyConfig(w.Config)
@@ -72,7 +72,7 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 	r := &running{log: &product.Log{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	p := process.Process{Options: options, Config: config, Version: "v1.2.3", Logs: r.log, Now: time.Now}
+	p := run.Process{Options: options, Config: config, Version: "v1.2.3", Logs: r.log, Now: time.Now}
 	for _, edit := range edits {
 		edit(&p)
 	}

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/browser"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/product"
@@ -63,7 +63,7 @@ metadata: {name: younger, namespace: infra}
 spec: {parentRefs: [{name: edge, sectionName: web}], rules: [{backendRefs: [{name: nothing, port: 80}]}]}
 `
 
-func implementing(p *process.Process) { p.Options.GatewayAPIImplementation = true }
+func implementing(p *run.Process) { p.Options.GatewayAPIImplementation = true }
 
 // TestListeners has a mux with channels and listeners.
 func TestListeners(t *testing.T) {
@@ -116,7 +116,7 @@ func TestListeners(t *testing.T) {
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r = w.reconcile(t, func(p *process.Process) { p.Options.ConsoleAddress = r.address })
+	r = w.reconcile(t, func(p *run.Process) { p.Options.ConsoleAddress = r.address })
 	b.Allowed = []string{"ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE",
 		"ERR_CONNECTION_RESET"}
 	b.goTo("#/mux/infra/gateway-edge")

@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/browser"
 )
 
@@ -114,7 +114,7 @@ func TestPages(t *testing.T) {
 		if lanes := browser.Evaluate[int](b.Tab, `document.querySelectorAll('.lane').length`); lanes < 10 {
 			t.Errorf("known lanes are gone: %d lanes", lanes)
 		}
-		w.reconcile(t, func(p *process.Process) { p.Options.ConsoleAddress = r.address })
+		w.reconcile(t, func(p *run.Process) { p.Options.ConsoleAddress = r.address })
 		b.live()
 		b.Until("no more of it", `document.getElementById('lost').hidden`)
 	})
@@ -187,7 +187,7 @@ func (w *world) testToken(t *testing.T) {
 	w.backs(t, web, 1, 1)
 	w.await(t, web)
 	dialled := make(chan string, 1)
-	r := w.reconcile(t, func(p *process.Process) {
+	r := w.reconcile(t, func(p *run.Process) {
 		p.Options.ConsoleToken, p.Options.ConsoleActions = "open sesame", "true"
 		p.Dial = dialTo(dialled)
 	})

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -36,7 +36,7 @@ func (w *world) testReviews(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := w.token(t, "svc-mux")
-	r := w.reconcile(t, func(p *process.Process) {
+	r := w.reconcile(t, func(p *run.Process) {
 		p.Config = rest.AnonymousClientConfig(p.Config)
 		p.Config.BearerToken = own
 		p.Options.ConsoleAuth, p.Options.ConsoleActions, p.Options.LeaseName = "kubernetes", "true", "svc-mux"

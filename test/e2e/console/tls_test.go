@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"nowake.ai/svc-lb-mux/certs/certstest"
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -18,7 +18,7 @@ import (
 func (w *world) testTLS(t *testing.T) {
 	authority, volume := certstest.NewAuthority(t), certstest.NewVolume(t)
 	volume.Put(t, authority.Pair(t, time.Now().Add(time.Hour)))
-	r := w.reconcile(t, func(p *process.Process) {
+	r := w.reconcile(t, func(p *run.Process) {
 		p.Options.ConsoleCert, p.Options.ConsoleKey = volume.CertFile(), volume.KeyFile()
 	})
 	served := ""

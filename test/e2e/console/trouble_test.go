@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/browser"
 )
 
@@ -23,7 +23,7 @@ func TestTrouble(t *testing.T) {
 	cart := w.channel(t, "shop", "cart", "edge")
 	w.backs(t, web, 1, 1, "https")
 	w.backs(t, cart, 2, 2)
-	r := w.reconcile(t, func(p *process.Process) { p.Options.WebhookConfiguration = "svc-lb-mux" })
+	r := w.reconcile(t, func(p *run.Process) { p.Options.WebhookConfiguration = "svc-lb-mux" })
 	w.await(t, cart)
 	b := open(t, "http://"+r.address)
 	b.live()

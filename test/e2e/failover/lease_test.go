@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -77,7 +77,7 @@ func TestLeaderStaysLeader(t *testing.T) {
 // reconcile runs a reconciler with the default times until the test ends.
 func (w *world) reconcile(t *testing.T) {
 	t.Helper()
-	options := process.DefaultOptions(func(string) string { return "" })
+	options := run.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.LeaseName, options.ProbeAddress, options.Predecessors = namespace, "svc-mux", "127.0.0.1:0", "app=none"
 	options.Console = "false"
 	config := rest.CopyConfig(w.Config)
@@ -86,7 +86,7 @@ func (w *world) reconcile(t *testing.T) {
 	var done sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done.Go(func() {
-		if err := (process.Process{Options: options, Config: config, Version: "test", Logs: &log,
+		if err := (run.Process{Options: options, Config: config, Version: "test", Logs: &log,
 			Now: time.Now}).Run(ctx); err != nil {
 			t.Errorf("the reconciler failed: %v", err)
 		}

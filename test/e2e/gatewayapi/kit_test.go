@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/product"
 )
@@ -126,7 +126,7 @@ func (w *world) roles(t *testing.T, features ...string) string {
 // reconcile runs a reconciler with some features of the Gateway API, as the chart's ServiceAccount.
 func (w *world) reconcile(t *testing.T, features ...string) (stop func()) {
 	t.Helper()
-	options := process.DefaultOptions(func(string) string { return "" })
+	options := run.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.ConsoleAddress = "svc-mux", "127.0.0.1:0", "127.0.0.1:0"
 	options.PortChangesBurst, options.PortChangesPace = burst, 4*time.Second
 	options.LogLevel, options.LeaseName, options.MuxNamespaces = "info", "svc-mux", w.serves
@@ -136,7 +136,7 @@ func (w *world) reconcile(t *testing.T, features ...string) (stop func()) {
 	config := rest.AnonymousClientConfig(w.Config)
 	config.BearerToken = w.token(t)
 	config.QPS, config.Burst, config.UserAgent = -1, -1, "reconciler"
-	p := process.Process{Options: options, Config: config, Version: "test", Logs: w.log, Now: time.Now}
+	p := run.Process{Options: options, Config: config, Version: "test", Logs: w.log, Now: time.Now}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
@@ -30,7 +30,7 @@ type scene struct {
 	run   *running
 }
 
-func newScene(t *testing.T, edits ...func(*process.Process)) *scene {
+func newScene(t *testing.T, edits ...func(*reconciler.Process)) *scene {
 	t.Helper()
 	w := start(t, cluster.Helm(), cluster.NodePorts(nodePorts))
 	w.restrain(t)
@@ -45,9 +45,9 @@ func newScene(t *testing.T, edits ...func(*process.Process)) *scene {
 }
 
 // again runs a reconciler behind the proxy. Its lease is long, so that it stays the leader on a busy machine.
-func (s *scene) again(t *testing.T, edits ...func(*process.Process)) *running {
+func (s *scene) again(t *testing.T, edits ...func(*reconciler.Process)) *running {
 	t.Helper()
-	return s.reconcile(t, append([]func(*process.Process){func(p *process.Process) {
+	return s.reconcile(t, append([]func(*reconciler.Process){func(p *reconciler.Process) {
 		p.Config = s.proxy.Config()
 		p.Options.LeaseDuration, p.Options.RenewDeadline = time.Minute, 50*time.Second
 	}}, edits...)...)

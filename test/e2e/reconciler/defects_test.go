@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 	"nowake.ai/svc-lb-mux/test/cluster/provider"
@@ -118,7 +118,7 @@ func TestRestartAndUninstall(t *testing.T) {
 	})
 	t.Run("a slow burst is handled as one", func(t *testing.T) {
 		const quiet = 2 * time.Second
-		d.run = d.again(t, func(p *process.Process) { p.Options.Quiet, p.Options.Longest = quiet, time.Minute })
+		d.run = d.again(t, func(p *reconciler.Process) { p.Options.Quiet, p.Options.Longest = quiet, time.Minute })
 		slow := d.mux(t, "slow")
 		first := d.channel(t, "restart", "slow-first", slow)
 		d.awaitServed(t, first, "http:80->20000")

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 	"nowake.ai/svc-lb-mux/test/long"
@@ -20,7 +20,7 @@ func TestAnAPIServerThatFails(t *testing.T) {
 	s.restrain(t)
 	s.proxy = s.through(t)
 	h := s.remember(t)
-	s.reconcile(t, func(p *process.Process) {
+	s.reconcile(t, func(p *reconciler.Process) {
 		p.Config = s.proxy.Config()
 		p.Options.LeaseDuration, p.Options.RenewDeadline = time.Hour, 59*time.Minute // longer than the outages
 	})

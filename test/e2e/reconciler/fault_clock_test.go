@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/long"
 )
@@ -20,9 +20,9 @@ import (
 // clock is a clock that tests can set.
 type clock struct{ off atomic.Int64 }
 
-func (c *clock) now() time.Time         { return time.Now().Add(time.Duration(c.off.Load())) }
-func (c *clock) jump(by time.Duration)  { c.off.Add(int64(by)) }
-func (c *clock) use(p *process.Process) { p.Now = c.now }
+func (c *clock) now() time.Time            { return time.Now().Add(time.Duration(c.off.Load())) }
+func (c *clock) jump(by time.Duration)     { c.off.Add(int64(by)) }
+func (c *clock) use(p *reconciler.Process) { p.Now = c.now }
 
 // TestClockJumps sets the reconciler's clock forward and back. The end of a grace is a time in the ledger.
 func TestClockJumps(t *testing.T) {

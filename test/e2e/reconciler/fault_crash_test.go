@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 	"nowake.ai/svc-lb-mux/test/long"
@@ -53,7 +53,7 @@ type succession struct {
 // alone runs a reconciler through the proxy, without leader election.
 func (s *scene) alone(t *testing.T) *running {
 	t.Helper()
-	return s.reconcile(t, func(p *process.Process) {
+	return s.reconcile(t, func(p *reconciler.Process) {
 		p.Config = s.proxy.Config()
 		p.Options.LeaderElection = false
 	})

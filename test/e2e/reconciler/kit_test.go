@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/product"
 )
@@ -68,9 +68,9 @@ type running struct {
 }
 
 // reconcile runs a reconciler until the test ends or it is stopped.
-func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *running {
+func (w *world) reconcile(t *testing.T, edits ...func(*reconciler.Process)) *running {
 	t.Helper()
-	options := process.DefaultOptions(func(string) string { return "" })
+	options := reconciler.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress, options.LogLevel = muxNamespace, "127.0.0.1:0", "info"
 	// Long times keep it the leader on a busy machine. A leader renews its lease in each retry period, which costs the API
 	// server time.
@@ -79,7 +79,7 @@ func (w *world) reconcile(t *testing.T, edits ...func(*process.Process)) *runnin
 	config.QPS, config.Burst = -1, -1
 	config.UserAgent = "reconciler"
 	log := &product.Log{}
-	p := process.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
+	p := reconciler.Process{Options: options, Config: config, Version: "test", Logs: log, Now: time.Now}
 	for _, edit := range edits {
 		edit(&p)
 	}

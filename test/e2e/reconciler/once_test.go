@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -35,9 +35,9 @@ func TestTrialAndDrainProcessesEnd(t *testing.T) {
 }
 
 // once runs a process that ends by itself, and returns its output and its error.
-func (s *scene) once(t *testing.T, edits ...func(*process.Process)) (string, error) {
+func (s *scene) once(t *testing.T, edits ...func(*reconciler.Process)) (string, error) {
 	t.Helper()
-	r := s.reconcile(t, append([]func(*process.Process){func(p *process.Process) {
+	r := s.reconcile(t, append([]func(*reconciler.Process){func(p *reconciler.Process) {
 		p.Config = s.proxy.Config()
 		p.Options.Patience = 30 * time.Second
 	}}, edits...)...)
@@ -52,11 +52,11 @@ func (s *scene) once(t *testing.T, edits ...func(*process.Process)) (string, err
 	}
 }
 
-func drained(p *process.Process) { p.Options.Drain = true }
+func drained(p *reconciler.Process) { p.Options.Drain = true }
 
 // trying sets up a trial with another user's rights: the reconciler itself may not create Services.
-func (s *scene) trying(mux string) func(*process.Process) {
-	return func(p *process.Process) {
+func (s *scene) trying(mux string) func(*reconciler.Process) {
+	return func(p *reconciler.Process) {
 		p.Config = rest.CopyConfig(s.Config)
 		p.Config.Impersonate = rest.ImpersonationConfig{}
 		p.Options.TryChannel, p.Options.Patience = mux, 10*time.Second

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
 
@@ -28,7 +28,7 @@ func (s *scene) triesInVain(t *testing.T) {
 	plain := s.create(t, &corev1.Service{}, []edit{func(svc *corev1.Service) {
 		svc.Namespace, svc.Name, svc.Spec.Ports = muxNamespace, "plain", []corev1.ServicePort{{Name: "http", Port: 80}}
 	}})
-	run := s.again(t)
+	running := s.again(t)
 	for mux, words := range map[string][]string{
 		"missing":  {"there is no mux svc-mux/missing", "create it"},
 		"plain":    {"svc-mux/plain is no mux", prefix + "/multiplexer"},
@@ -39,8 +39,8 @@ func (s *scene) triesInVain(t *testing.T) {
 		_, err := s.once(t, s.trying(mux))
 		expectFailure(t, err, words...)
 	}
-	run.stop()
-	_, err := s.once(t, s.trying("lonely"), func(p *process.Process) { p.Options.Patience = 2 * time.Second })
+	running.stop()
+	_, err := s.once(t, s.trying("lonely"), func(p *reconciler.Process) { p.Options.Patience = 2 * time.Second })
 	expectFailure(t, err, "isn't programmed after 2s", "is the reconciler running")
 	s.noneLeft(t)
 	s.clear(t, unranged, closed, broken, lonely, plain)
@@ -49,7 +49,7 @@ func (s *scene) triesInVain(t *testing.T) {
 // drainsInPieces interrupts a drain after each of its writes, until a drain has nothing left to do.
 func (s *scene) drainsInPieces(t *testing.T) {
 	mux := s.mux(t, "pieces", annotated("port-range", "21000-21099"))
-	run := s.again(t)
+	running := s.again(t)
 	gap := s.channel(t, "pieces", "gap", mux) // so that the other channels don't have the lowest numbers
 	s.awaitServed(t, gap, "http:80->21000")
 	one := s.channel(t, "pieces", "one", mux, selectorless)
@@ -60,7 +60,7 @@ func (s *scene) drainsInPieces(t *testing.T) {
 	s.awaitPublic(t, mux, "21001/TCP", "21002/TCP")
 	s.backends(t, one, "one", "http:8080", "10.1.0.1")
 	s.awaitCarried(t, mux, "21001/TCP 8080: 10.1.0.1")
-	run.stop()
+	running.stop()
 	s.deleteLedger(t, mux) // the drain must write the ledger before it removes ports, or the numbers are lost
 	pieces := 0
 	for ; ; pieces++ {
@@ -80,10 +80,10 @@ func (s *scene) drainsInPieces(t *testing.T) {
 	s.checkBare(t, one)
 	s.checkBare(t, two)
 	s.checkDrained(t, mux, "101/TCP")
-	run = s.again(t)
+	running = s.again(t)
 	s.awaitServed(t, one, "http:80->21001")
 	s.awaitServed(t, two, "http:80->21002")
-	run.stop()
+	running.stop()
 	s.clear(t, one, two, mux)
 }
 
@@ -93,7 +93,7 @@ func (s *scene) drainsOnePiece(t *testing.T) bool {
 	t.Helper()
 	written := func(r faults.Request) bool { return r.IsWrite() && !faults.Leases(r) && anything(r) }
 	rest := s.proxy.Add(faults.Rule{Match: faults.Match{Func: written}, Skip: 1, Do: faults.Drop()})
-	_, err := s.once(t, drained, func(p *process.Process) {
+	_, err := s.once(t, drained, func(p *reconciler.Process) {
 		p.Options.Patience, p.Options.Writes = 2*time.Second, 1
 	})
 	cut := rest.Hits() > 0
@@ -106,11 +106,11 @@ func (s *scene) drainsOnePiece(t *testing.T) bool {
 
 func (s *scene) waitsForTheLease(t *testing.T) {
 	mux := s.mux(t, "led", annotated("port-range", "22000-22099"))
-	run := s.again(t)
+	running := s.again(t)
 	one := s.channel(t, "led", "one", mux)
 	s.awaitServed(t, one, "http:80->22000")
 	before := s.writes(anything)
-	said, err := s.once(t, drained, func(p *process.Process) { p.Options.Patience = 2 * time.Second })
+	said, err := s.once(t, drained, func(p *reconciler.Process) { p.Options.Patience = 2 * time.Second })
 	expectFailure(t, err, "given up after 2s", "the lease svc-mux/svc-lb-mux-reconciler, which", "holds",
 		"scale --replicas=0")
 	if !strings.Contains(said, "waiting for the lease") {
@@ -119,7 +119,7 @@ func (s *scene) waitsForTheLease(t *testing.T) {
 	if after := s.writes(anything); after != before {
 		t.Errorf("the drain wrote %d times while another process led", after-before)
 	}
-	time.AfterFunc(2*time.Second, run.stop)
+	time.AfterFunc(2*time.Second, running.stop)
 	said, err = s.once(t, drained)
 	expect(t, said, err, "mux svc-mux/led: cleaned 1 channel(s), removed 1 port(s)")
 	s.clear(t, one, mux)
@@ -153,7 +153,7 @@ func (s *scene) inheritsTheLease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.once(t, drained, func(p *process.Process) {
+		_, err = s.once(t, drained, func(p *reconciler.Process) {
 			p.Config = s.unrestrained() // the reconciler's own account may not list pods
 			p.Options.LeaseName, p.Options.LeaseDuration = lease, time.Hour
 			if !tc.free {
@@ -177,13 +177,13 @@ func (s *scene) inheritsTheLease(t *testing.T) {
 func (s *scene) drainsWhatItMay(t *testing.T) {
 	frozen, fine := s.mux(t, "frozen", annotated("port-range", "23000-23099")), s.mux(t, "fine",
 		annotated("port-range", "24000-24099"))
-	run := s.again(t)
+	running := s.again(t)
 	stays, goes := s.channel(t, "may", "stays", frozen, selectorless), s.channel(t, "may", "goes", fine)
 	s.awaitServed(t, stays, "http:80->23000")
 	s.awaitServed(t, goes, "http:80->24000")
 	s.backends(t, stays, "stays", "http:8080", "10.1.0.1")
 	s.awaitCarried(t, frozen, "23000/TCP 8080: 10.1.0.1")
-	run.stop()
+	running.stop()
 	s.writeLedger(t, frozen, map[string]string{"allocations.json": "{"})
 	said, err := s.once(t, drained)
 	expectFailure(t, err, "mux svc-mux/frozen is frozen, and keeps its ports", "drain again")
@@ -207,18 +207,18 @@ func (s *scene) drainsAround(t *testing.T) {
 	const namespace = "around"
 	mux, other := s.mux(t, "around", annotated("port-range", "26000-26099")), s.mux(t, "around-2",
 		annotated("port-range", "26500-26599"))
-	run := s.again(t)
+	running := s.again(t)
 	fine, beside, mute := s.channel(t, namespace, "fine", mux), s.channel(t, namespace, "beside", other), s.channel(t,
 		namespace, "mute", other)
 	s.awaitServed(t, fine, "http:80->26000")
 	s.awaitServed(t, beside, "http:80->26500")
 	s.awaitServed(t, mute, "http:80->26501")
-	run.stop()
+	running.stop()
 	writes := s.proxy.Add(faults.Rule{
 		Match: faults.Match{Verbs: []string{"patch"}, Resource: "services/status", Namespace: namespace, Name: mute.Name},
 		Do:    faults.Answer(403),
 	})
-	said, err := s.once(t, drained, func(p *process.Process) { p.Options.Patience = 6 * time.Second })
+	said, err := s.once(t, drained, func(p *reconciler.Process) { p.Options.Patience = 6 * time.Second })
 	expectFailure(t, err, "given up after 6s", "around/mute")
 	s.checkBare(t, fine)
 	s.checkBare(t, beside)
@@ -238,7 +238,7 @@ func (s *scene) drainsAround(t *testing.T) {
 
 func (s *scene) drainsDry(t *testing.T) {
 	mux := s.mux(t, "dry", annotated("port-range", "25000-25099"))
-	run := s.again(t)
+	running := s.again(t)
 	one := s.channel(t, "dry", "one", mux, selectorless)
 	s.awaitServed(t, one, "http:80->25000")
 	s.backends(t, one, "one", "http:8080", "10.1.0.1")
@@ -246,11 +246,11 @@ func (s *scene) drainsDry(t *testing.T) {
 	s.quiet(t, time.Second)
 	before := s.writes(anything)
 	// a dry run doesn't need the lease
-	said, err := s.once(t, drained, func(p *process.Process) { p.Options.DryRun = "true" })
+	said, err := s.once(t, drained, func(p *reconciler.Process) { p.Options.DryRun = "true" })
 	expect(t, said, err, "hide dry/one: the address goes", "publish on svc-mux/dry", "delete EndpointSlice svc-mux/")
 	if after := s.writes(anything); after != before {
 		t.Errorf("the dry run wrote %d times", after-before)
 	}
-	run.stop()
+	running.stop()
 	s.clear(t, one, mux)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 )
 
 // TestPortChangesOfANamespaceHaveABudget changes a channel's number again and again. When its namespace has used up its
@@ -19,7 +19,7 @@ func TestPortChangesOfANamespaceHaveABudget(t *testing.T) {
 	s.awaitServed(t, web, "http:80->20000")
 	s.awaitServed(t, gone, "http:443->443")
 	s.run.stop()
-	s.run = s.again(t, func(p *process.Process) { // it begins with a full burst
+	s.run = s.again(t, func(p *reconciler.Process) { // it begins with a full burst
 		p.Options.PortChangesBurst, p.Options.PortChangesPace = burst, pace
 	})
 

@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
@@ -49,7 +49,7 @@ func TestDryRun(t *testing.T) {
 	})
 	s.leaveEndpoints(t, s.mux(t, "third"), nil)
 	before := s.everythingStored(t)
-	dry := s.reconcile(t, func(p *process.Process) {
+	dry := s.reconcile(t, func(p *reconciler.Process) {
 		p.Config = s.proxy.Config()
 		p.Config.UserAgent = "dry"
 		p.Options.DryRun = "yes"

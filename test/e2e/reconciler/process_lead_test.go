@@ -13,7 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 	"nowake.ai/svc-lb-mux/test/product"
@@ -27,7 +27,7 @@ func TestLeaders(t *testing.T) {
 	mux := s.mux(t, "mux")
 	t.Run("a leader that is stopped hands over at once", func(t *testing.T) {
 		// The lease lasts longer than the test, so it can change hands only if it is released.
-		long := func(p *process.Process) {
+		long := func(p *reconciler.Process) {
 			p.Options.LeaseDuration, p.Options.RenewDeadline = time.Hour, 59*time.Minute
 		}
 		first, _ := s.candidate(t, long)
@@ -45,7 +45,7 @@ func TestLeaders(t *testing.T) {
 			t.Errorf("the lease is still held by %s", holder)
 		}
 	})
-	short := func(p *process.Process) {
+	short := func(p *reconciler.Process) {
 		p.Options.LeaseDuration, p.Options.RenewDeadline = 4*time.Second, 3*time.Second
 	}
 	t.Run("a killed leader is replaced within its lease duration", func(t *testing.T) {
@@ -112,10 +112,10 @@ func TestLeaders(t *testing.T) {
 }
 
 // candidate returns a reconciler that waits for the lease, and its proxy.
-func (s *scene) candidate(t *testing.T, edits ...func(*process.Process)) (*running, *faults.Proxy) {
+func (s *scene) candidate(t *testing.T, edits ...func(*reconciler.Process)) (*running, *faults.Proxy) {
 	t.Helper()
 	proxy := s.through(t)
-	return s.reconcile(t, append(edits, func(p *process.Process) { p.Config = proxy.Config() })...), proxy
+	return s.reconcile(t, append(edits, func(p *reconciler.Process) { p.Config = proxy.Config() })...), proxy
 }
 
 // program runs the program beside the control plane, under a name.

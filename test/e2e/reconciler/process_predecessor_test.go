@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
@@ -24,7 +24,7 @@ func TestNoneLeadsWhileAPredecessorRuns(t *testing.T) {
 	mux := s.mux(t, "mux")
 	s.original(t, "before")
 	s.pod(t, "ours", map[string]string{"app": "svc-mux", "election": "lease"})
-	run, proxy := s.candidate(t, func(p *process.Process) { p.Options.Predecessors = "app=svc-mux,election!=lease" })
+	run, proxy := s.candidate(t, func(p *reconciler.Process) { p.Options.Predecessors = "app=svc-mux,election!=lease" })
 	first := s.channel(t, "shop", "one", mux)
 
 	run.awaitLog(t, "waits to lead")
@@ -60,7 +60,7 @@ func TestNoneLeadsWhileAPredecessorRuns(t *testing.T) {
 		forbid := proxy.Add(faults.Rule{Match: faults.Match{Resource: "pods"}, Do: faults.Answer(403)})
 		run.awaitAnswer(t, "/leaderz", "200 leads\n")
 		run.awaitNotReady(t, "grant list of pods in namespace "+muxNamespace)
-		other, proxied := s.candidate(t, func(p *process.Process) { p.Options.Predecessors = "app=svc-mux,election!=lease" })
+		other, proxied := s.candidate(t, func(p *reconciler.Process) { p.Options.Predecessors = "app=svc-mux,election!=lease" })
 		refuse := proxied.Add(faults.Rule{Match: faults.Match{Resource: "pods"}, Do: faults.Answer(403)})
 		other.awaitNotReady(t, "grant list of pods in namespace "+muxNamespace)
 		run.stop()

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 )
@@ -33,7 +33,7 @@ func TestProcess(t *testing.T) {
 
 func (s *scene) metricsOfAMux(t *testing.T) {
 	mux := s.mux(t, "measured", annotated("max-ports", "4"), annotated("port-range", "20000-20009"))
-	run := s.reconcile(t, func(p *process.Process) { p.Options.LogLevel = "debug" })
+	run := s.reconcile(t, func(p *reconciler.Process) { p.Options.LogLevel = "debug" })
 	one := s.channel(t, "measured", "one", mux, selectorless)
 	two := s.channel(t, "measured", "two", mux, port("tcp", 8001, "TCP"))
 	s.awaitServed(t, two, "tcp:8001->8001")
@@ -176,11 +176,11 @@ func (r *running) checkOwnSeries(t *testing.T) {
 func (s *scene) startsEarly(t *testing.T) {
 	proxy := s.through(t)
 	away := proxy.Add(faults.Rule{Do: faults.Drop()})
-	run := s.reconcile(t, func(p *process.Process) { p.Config = proxy.Config() })
+	run := s.reconcile(t, func(p *reconciler.Process) { p.Config = proxy.Config() })
 	run.awaitAnswer(t, "/healthz", "200 ok\n")
 	run.awaitAnswer(t, "/readyz", "503 the cache isn't filled yet: is the API server there, and may we list Services, "+
 		"EndpointSlices and ConfigMaps?\n")
-	ends := s.reconcile(t, func(p *process.Process) { p.Config = proxy.Config() })
+	ends := s.reconcile(t, func(p *reconciler.Process) { p.Config = proxy.Config() })
 	ends.awaitAnswer(t, "/healthz", "200 ok\n")
 	ends.stop() // although its cache can't sync
 	away.Remove()
@@ -194,8 +194,8 @@ func (s *scene) environment(t *testing.T) {
 	environment := map[string]string{
 		"API_PREFIX": "mux.example.com", "NAMESPACE": "own", "DEFAULT_MUX_NAMESPACE": "muxes", "SVC_LB_MUX_DEBUG": "true",
 	}
-	s.reconcile(t, func(p *process.Process) {
-		p.Options = process.DefaultOptions(func(name string) string { return environment[name] })
+	s.reconcile(t, func(p *reconciler.Process) {
+		p.Options = reconciler.DefaultOptions(func(name string) string { return environment[name] })
 		p.Options.ProbeAddress = "127.0.0.1:0"
 	})
 	ours := func(svc *corev1.Service) {

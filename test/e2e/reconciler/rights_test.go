@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 	"nowake.ai/svc-lb-mux/test/cluster/faults"
 	"nowake.ai/svc-lb-mux/test/product"
@@ -31,19 +31,19 @@ func TestRights(t *testing.T) {
 	for name, tc := range map[string]struct {
 		release string
 		set     []string
-		options func(*process.Options)
+		options func(*reconciler.Options)
 		use     func(*testing.T)
 	}{
 		"where muxes may be anywhere": {release: "svc-mux-anywhere"},
 		"where muxes are in some namespaces": {
 			release: "svc-mux-somewhere", set: []string{"rbac.muxNamespaces={" + muxNamespace + "}"},
-			options: func(o *process.Options) { o.MuxNamespaces = muxNamespace },
+			options: func(o *reconciler.Options) { o.MuxNamespaces = muxNamespace },
 		},
 		"where muxes have Endpoints too, and the console shows what gateways count": {
 			release: "svc-mux-legacy",
 			set: []string{"backends.legacyEndpoints=true",
 				"gateways.pools[0].name=rack", "gateways.pools[0].addresses={192.0.2.1}", "gateways.pools[0].announce=none"},
-			options: func(o *process.Options) {
+			options: func(o *reconciler.Options) {
 				o.LegacyEndpoints, o.ConsoleTraffic, o.ConsoleAddress = true, "true", console
 			},
 			use: func(t *testing.T) { awaitTraffic(t, "http://"+console+"/api/traffic") },
@@ -54,7 +54,7 @@ func TestRights(t *testing.T) {
 			granted := s.grant(t, tc.release, tc.set)
 			config := s.withoutStreamedLists(t).ConfigFor(s.token(t, tc.release))
 			s.awaitPolicies(t, s.impersonating(tc.release))
-			run := s.reconcile(t, func(p *process.Process) {
+			run := s.reconcile(t, func(p *reconciler.Process) {
 				p.Config = config
 				p.Options.LeaseName = tc.release
 				p.Options.Predecessors = "app=original"

@@ -19,7 +19,7 @@ import (
 
 	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -40,7 +40,7 @@ func TestTakeover(t *testing.T) {
 func takeOver(t *testing.T, e *estate) {
 	h := e.remember(t)
 	before := e.portsOf(t)
-	run := e.reconcile(t, func(p *process.Process) { p.Config = e.proxy.Config() })
+	run := e.reconcile(t, func(p *reconciler.Process) { p.Config = e.proxy.Config() })
 	e.awaitOurs(t)
 	run.stop()
 

@@ -10,15 +10,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	reconciler "nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
 // TestMuxesOfOtherNamespaces runs reconcilers that serve muxes of some namespaces each. The present reconciler tells a
 // channel that its mux isn't served. It doesn't tell that to a channel of a served mux.
 func TestMuxesOfOtherNamespaces(t *testing.T) {
-	narrow := func(namespaces string) func(*process.Process) {
-		return func(p *process.Process) { p.Options.MuxNamespaces = namespaces }
+	narrow := func(namespaces string) func(*reconciler.Process) {
+		return func(p *reconciler.Process) { p.Options.MuxNamespaces = namespaces }
 	}
 	s := newScene(t, narrow("svc-mux"))
 	s.namespace(t, "edge")
@@ -37,7 +37,7 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 	s.run = s.again(t, narrow("svc-mux,infra"))
 	s.awaitTold(t, theirs, "Warning MuxNotServed ", "serves muxes in svc-mux, infra alone")
 
-	other := s.again(t, narrow("edge"), func(p *process.Process) { // the reconciler of another release
+	other := s.again(t, narrow("edge"), func(p *reconciler.Process) { // the reconciler of another release
 		p.Config, p.Options.LeaseName = s.unrestrained(), "the-other"
 	})
 	s.awaitServed(t, theirs, "http:80->20000")
@@ -67,7 +67,7 @@ func TestMuxesOfOtherNamespaces(t *testing.T) {
 		"rbac.muxNamespaces")
 	s.awaitCondition(t, lost, "Accepted", "False MuxNotServed")
 	s.run.stop()
-	goodbye := s.again(t, narrow("svc-mux,infra"), func(p *process.Process) { p.Options.Drain = true })
+	goodbye := s.again(t, narrow("svc-mux,infra"), func(p *reconciler.Process) { p.Options.Drain = true })
 	err := <-goodbye.ended
 	goodbye.ended <- err
 	if err != nil {
@@ -86,7 +86,7 @@ func nothingRuns(t *testing.T) {
 	cluster.Eventually(t, "all goroutines have ended", func(context.Context) error {
 		stacks := make([]byte, 8<<20)
 		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-			for _, of := range []string{"nowake.ai/svc-lb-mux/reconciler/process", "sigs.k8s.io/controller-runtime"} {
+			for _, of := range []string{"nowake.ai/svc-lb-mux/reconciler/run", "sigs.k8s.io/controller-runtime"} {
 				if strings.Contains(stack, of) {
 					return errors.New("a goroutine still runs:\n" + stack)
 				}

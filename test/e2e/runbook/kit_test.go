@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"nowake.ai/svc-lb-mux/reconciler/process"
+	"nowake.ai/svc-lb-mux/reconciler/run"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -87,10 +87,10 @@ func (b *book) unread() []string {
 // reconcile runs a reconciler until stop is called.
 func (b *book) reconcile(t *testing.T) (stop func()) {
 	t.Helper()
-	options := process.DefaultOptions(func(string) string { return "" })
+	options := run.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.ProbeAddress = "infra", "127.0.0.1:0"
 	options.LeaseDuration, options.RenewDeadline = time.Minute, 50*time.Second
-	p := process.Process{Options: options, Config: rest.CopyConfig(b.Config), Version: "test", Logs: io.Discard,
+	p := run.Process{Options: options, Config: rest.CopyConfig(b.Config), Version: "test", Logs: io.Discard,
 		Now: time.Now}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
