@@ -23,12 +23,12 @@ func Command(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE|DIR|-",
 		Short: "Predict what Services in files would do to the muxes of the cluster",
-		Long: `Predict the effect of kubectl apply: which ports of channels get a number, move to another one, lose theirs, or are refused,
-and why. Files may create and change muxes and channels. A channel ends if its file changes its type to ClusterIP. Services
-that no file has stay.
+		Long: `Predict the effect of kubectl apply: which ports of channels get a number, move to another one, lose theirs,
+or are refused, and why. Files may create and change muxes and channels. A channel ends if its file changes its type
+to ClusterIP. Services that no file has stay.
 
-The reconciler's own code decides for the cluster as it is, and for the cluster with the files. Numbers of auto ports are
-exact if you may read the ledger; otherwise the output says what is unknown. Nothing is written to the cluster.
+The reconciler's own code decides for the cluster as it is, and for the cluster with the files. Numbers of auto ports
+are exact if you may read the ledger; otherwise the output says what is unknown. Nothing is written to the cluster.
 
 The exit code is 0 without a change, 2 with changes, 3 if something is refused, and 1 for an error.`,
 		Example: `  {{.}} plan -f channels/

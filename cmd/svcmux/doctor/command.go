@@ -17,9 +17,9 @@ func Command(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether an installation is healthy, and say what to do",
-		Long: `Check whether an installation is healthy: releases, pods, the leader, rights, admission and its certificate, ipMode in the
-API server and the data plane, muxes and channels, and alerts. Each check is ok, ! (a warning), X (a failure), or ? (unknown,
-for example because you lack a right), with the way out.
+		Long: `Check whether an installation is healthy: releases, pods, the leader, rights, admission and its certificate,
+ipMode in the API server and the data plane, muxes and channels, and alerts. Each check is ok, ! (a warning), X (a
+failure), or ? (unknown, for example because you lack a right), with the way out.
 
 Rights are checked with SubjectAccessReviews, which store nothing. Secrets aren't read. The exit code is 1 if a check
 fails.`,

@@ -31,16 +31,17 @@ func Command(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain NAMESPACE/NAME | MUX:NUMBER[/PROTOCOL] | KIND/[NAMESPACE/]NAME",
 		Short: "Tell how a Service is reached through its mux, or why it isn't",
-		Long: `Tell link by link how a Service is reached through its mux: its class, admission, the mux, its numbers, the ports on the
-mux, the provider's address, EndpointSlices and ready backends. The first broken link is marked, with the way out. It is
-the chain that the console shows on its page "Why not?".
+		Long: `Tell link by link how a Service is reached through its mux: its class, admission, the mux, its numbers, the
+ports on the mux, the provider's address, EndpointSlices and ready backends. The first broken link is marked, with the
+way out. It is the chain that the console shows on its page "Why not?".
 
 The Service is NAMESPACE/NAME, or a name in the namespace. Or give a number of a mux, such as svc-mux/mux:443. Where you
 may not read something, its link is marked with a ?, and the conditions of the channel tell what they can.
 
-Of a route of the Gateway API, tcproute/NAMESPACE/NAME or udproute/NAMESPACE/NAME, it tells the number that it got, and what
-the implementations of its Gateways say. A listener of a Gateway that is a mux has the name that ports prints, such as
-infra/gateway/edge/web or shop/listenerset/broker/tcp. Of a ListenerSet, listenerset/NAMESPACE/NAME, it tells each listener.
+Of a route of the Gateway API, tcproute/NAMESPACE/NAME or udproute/NAMESPACE/NAME, it tells the number that it got,
+and what the implementations of its Gateways say. A listener of a Gateway that is a mux has the name that ports
+prints, such as infra/gateway/edge/web or shop/listenerset/broker/tcp. Of a ListenerSet, listenerset/NAMESPACE/NAME,
+it tells each listener.
 
 The exit code is 1 if a link is broken.`,
 		Example: `  {{.}} explain shop/web

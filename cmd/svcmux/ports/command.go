@@ -24,12 +24,12 @@ func Command(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ports [MUX]",
 		Short: "Print a line for each number of a mux: channel, ready backends, and state",
-		Long: `Print a line for each number of a mux that is in use: the channel that has it and its port, whether the channel asked for
-the number or for any (auto), since when, how many backends are ready, and the state.
+		Long: `Print a line for each number of a mux that is in use: the channel that has it and its port, whether the
+channel asked for the number or for any (auto), since when, how many backends are ready, and the state.
 
-Numbers in grace aren't on the mux; they are held for the channel that had them. Foreign ports are those of the mux's own
-Service. MUX is NAMESPACE/NAME, or a name in the namespace. With -n, ports are shown that belong to muxes or channels in
-the namespace. A ? stands for what you may not read.`,
+Numbers in grace aren't on the mux; they are held for the channel that had them. Foreign ports are those of the mux's
+own Service. MUX is NAMESPACE/NAME, or a name in the namespace. With -n, ports are shown that belong to muxes or
+channels in the namespace. A ? stands for what you may not read.`,
 		Example: `  {{.}} ports
   {{.}} ports svc-mux/mux -o wide
   {{.}} ports --free

@@ -30,17 +30,17 @@ func Command(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot FILE|-",
 		Short: "Write a file with which the other commands work elsewhere",
-		Long: `Write a file with the objects that the other commands read, and with the API server's refusals. status, ports, explain,
-plan, doctor, survey, import and version read it with --snapshot FILE. They print the same as for the cluster, at the time of
-the snapshot.
+		Long: `Write a file with the objects that the other commands read, and with the API server's refusals. status,
+ports, explain, plan, doctor, survey, import and version read it with --snapshot FILE. They print the same as for the
+cluster, at the time of the snapshot.
 
 Of the Gateway API it has the Gateways that are served here or give numbers, and what belongs to them: GatewayClasses,
 ListenerSets, TCPRoutes, UDPRoutes, ReferenceGrants, and the labels of their namespaces.
 
-Secrets are never read. Fields that no command reads are left out. With --hash-names, hashes replace the names of namespaces,
-Services, pods and nodes, and of objects of the Gateway API, DNS names, and values of labels and foreign annotations. The same
-name has the same hash throughout the file. Names of ports and listeners, IP addresses, and names of svc-lb-mux's own parts
-stay. Look through the file before you pass it on: it is JSON, packed with gzip.`,
+Secrets are never read. Fields that no command reads are left out. With --hash-names, hashes replace the names of
+namespaces, Services, pods and nodes, and of objects of the Gateway API, DNS names, and values of labels and foreign
+annotations. The same name has the same hash throughout the file. Names of ports and listeners, IP addresses, and
+names of svc-lb-mux's own parts stay. Look through the file before you pass it on: it is JSON, packed with gzip.`,
 		Example: `  {{.}} snapshot today.json.gz
   {{.}} status --snapshot today.json.gz
   {{.}} snapshot --hash-names - | gzip --decompress --stdout | less`,

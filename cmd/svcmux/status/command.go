@@ -23,8 +23,9 @@ func Command(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [MUX]",
 		Short: "Print a line for each mux: address, ports, channels, and whether it is frozen",
-		Long: `Print a line for each mux: its address, its provider, how many ports it has of how many that it may have, how many
-numbers of its range are free, how many channels are accepted of all that name it, its state, and how long it has room.
+		Long: `Print a line for each mux: its address, its provider, how many ports it has of how many that it may have, how
+many numbers of its range are free, how many channels are accepted of all that name it, its state, and how long it has
+room.
 
 Below the lines are sentences about what needs attention. MUX is NAMESPACE/NAME, or a name in the namespace. With -n,
 those muxes are shown that are in the namespace, or that its channels name. Without it, all are; or those of the

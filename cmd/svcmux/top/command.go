@@ -20,8 +20,8 @@ func Command(env cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Show muxes, ports, backends, traffic and changes, live in the terminal",
-		Long: `Show muxes, ports, backends, traffic and changes, live in the terminal. Each is a page, as a table that you can sort. ? lists the
-keys, q ends the program. Only gateways count traffic.
+		Long: `Show muxes, ports, backends, traffic and changes, live in the terminal. Each is a page, as a table that you
+can sort. ? lists the keys, q ends the program. Only gateways count traffic.
 
 With -n, those muxes are shown that are in the namespace, or that its channels name. -l selects muxes by their labels.`,
 		Example: `  {{.}} top

@@ -30,8 +30,8 @@ Usage:
   kustomize build overlays/prod | svcmux validate -f - -o github
 
 Files hold YAML or JSON, with any number of documents and lists: List, ServiceList, ResourceList, and any other that
-kubectl applies. Directories are read recursively: .yaml, .yml and .json. Routes of the Gateway API that ask for a number
-are judged, too. Other objects are skipped.
+kubectl applies. Directories are read recursively: .yaml, .yml and .json. Routes of the Gateway API that ask for a
+number are judged, too. Other objects are skipped.
 
 Flags:
   -f, --filename FILE             a file, a directory, or - for standard input; may be repeated
