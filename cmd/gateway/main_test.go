@@ -58,7 +58,8 @@ func TestRun(t *testing.T) {
 		"an address of another machine": {
 			[]string{"controller", "--pools=" + pools(t), "--kubeconfig=" + kubeconfig(t), "--probe-address=192.0.2.1:8081"},
 			outcome{
-				Code: 1, Stderr: `gateway controller: --probe-address "192.0.2.1:8081": listen tcp 192.0.2.1:8081: bind: cannot assign requested address`},
+				Code: 1, Stderr: `gateway controller: --probe-address "192.0.2.1:8081": listen tcp 192.0.2.1:8081: bind: cannot ` +
+					`assign requested address`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

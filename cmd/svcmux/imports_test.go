@@ -13,7 +13,8 @@ func TestStartIsQuick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, slow := range []string{"k8s.io/client-go/kubernetes/scheme", "sigs.k8s.io/controller-runtime/pkg/client", "k8s.io/client-go/discovery"} {
+	for _, slow := range []string{"k8s.io/client-go/kubernetes/scheme", "sigs.k8s.io/controller-runtime/pkg/client",
+		"k8s.io/client-go/discovery"} {
 		if strings.Contains("\n"+string(out), "\n"+slow+"\n") {
 			t.Errorf("svcmux imports %s", slow)
 		}

@@ -14,8 +14,8 @@ func TestAbsentKindIsRecorded(t *testing.T) {
 	recorder := NewRecorder()
 	get := func(through http.RoundTripper) int {
 		client := http.Client{Transport: through}
-		response, err := client.Get(server.URL +
-			"/apis/monitoring.coreos.com/v1/namespaces/svc-mux/prometheusrules?limit=500") //nolint:noctx // the server is the test's
+		const path = "/apis/monitoring.coreos.com/v1/namespaces/svc-mux/prometheusrules?limit=500"
+		response, err := client.Get(server.URL + path) //nolint:noctx // the server is the test's
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,8 @@ func TestAbsentKindIsRecorded(t *testing.T) {
 func TestSecretsAreNotKept(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w,
-			`{"kind":"SecretList","items":[{"metadata":{"namespace":"shop","name":"key"},"data":{"key":"c2VjcmV0"}}],"metadata":{"name":"key"}}`)
+			`{"kind":"SecretList","items":[{"metadata":{"namespace":"shop","name":"key"},"data":{"key":"c2VjcmV0"}}],`+
+				`"metadata":{"name":"key"}}`)
 	}))
 	t.Cleanup(server.Close)
 	recorder := NewRecorder()

@@ -83,8 +83,9 @@ func TestNumberThatComesAnywayIsNoChange(t *testing.T) {
 // TestDisabledChannelLosesALaterNumber has a disabled channel, which holds a number and waits for another one, whose
 // grace ends later. The files forbid that other number.
 func TestDisabledChannelLosesALaterNumber(t *testing.T) {
-	const mux = `{kind: Service, metadata: {namespace: svc-mux, name: mux, annotations: {svc-mux.nowake.ai/multiplexer: "true",
-  svc-mux.nowake.ai/provider: none, svc-mux.nowake.ai/release-grace: 20m%s}}, spec: {type: LoadBalancer%s}}`
+	const mux = `{kind: Service, metadata: {namespace: svc-mux, name: mux,
+  annotations: {svc-mux.nowake.ai/multiplexer: "true", svc-mux.nowake.ai/provider: none,
+  svc-mux.nowake.ai/release-grace: 20m%s}}, spec: {type: LoadBalancer%s}}`
 	const channel = `{kind: Service, metadata: {namespace: shop, name: %s%s},
   spec: {type: LoadBalancer, loadBalancerClass: svc-mux.nowake.ai/mux, ports: [{name: one, port: %d, protocol: TCP}]}}`
 	c := looktest.Empty(t)

@@ -41,7 +41,8 @@ func (c *comparison) port(id plan.PortID, refused bool) Port {
 	case waits && !c.inFiles[id.Channel] && grant == c.before.grants[id] && was.Span() == is.Span():
 		// it gets the number also without the files
 	case waits:
-		port.Change, port.After, port.AfterLast, port.InSeconds = Given, grant.numbers.First, grant.last(), secondsUntil(grant.at, c.prediction.after.Now)
+		port.Change, port.After, port.AfterLast = Given, grant.numbers.First, grant.last()
+		port.InSeconds = secondsUntil(grant.at, c.prediction.after.Now)
 		port.Source = grant.source.String()
 		if was.Public != 0 {
 			port.Change = Moved

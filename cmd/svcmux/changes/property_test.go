@@ -107,7 +107,8 @@ func apply(c *looktest.Cluster, manifests []*corev1.Service) {
 // document is the merge patch from a Service to its manifest. A mux that exists keeps its ports.
 func document(svc, old *corev1.Service) string {
 	annotations := map[string]any{}
-	for _, name := range []string{"port-range", "max-ports", "release-grace", "allowed-namespaces", "explicit-range", "external-ports", "disabled"} {
+	for _, name := range []string{"port-range", "max-ports", "release-grace", "allowed-namespaces", "explicit-range",
+		"external-ports", "disabled"} {
 		if old != nil && old.Annotations[under+name] != "" {
 			annotations[under+name] = nil
 		}

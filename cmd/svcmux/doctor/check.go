@@ -59,7 +59,8 @@ func Examine(ctx context.Context, cluster *kube.Cluster, ask look.Ask, version s
 	e.deployments, e.unread = cluster.Deployments(ctx, "", kube.ChartSelector)
 	e.world, e.unreadWorld = look.Read(ctx, cluster, ask)
 	for _, check := range [...]func(){
-		e.versions, e.pods, e.lease, e.rights, e.admission, e.certificate, e.server, e.dataPlane, e.gateways, e.muxes, e.alerts,
+		e.versions, e.pods, e.lease, e.rights, e.admission, e.certificate, e.server, e.dataPlane, e.gateways,
+		e.muxes, e.alerts,
 	} {
 		check()
 	}

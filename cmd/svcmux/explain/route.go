@@ -111,7 +111,8 @@ func portLinks(set *gatewayv1.ListenerSet, ref *gatewayv1.ParentReference) (link
 // listenerLink says whether the port of a listener is open.
 func listenerLink(set *gatewayv1.ListenerSet, listener *gatewayv1.ListenerEntryStatus) view.Link {
 	text := fmt.Sprintf("listener %s of ListenerSet %s/%s", listener.Name, set.Namespace, set.Name)
-	for _, kind := range [...]gatewayv1.ListenerEntryConditionType{gatewayv1.ListenerEntryConditionAccepted, gatewayv1.ListenerEntryConditionProgrammed} {
+	for _, kind := range [...]gatewayv1.ListenerEntryConditionType{gatewayv1.ListenerEntryConditionAccepted,
+		gatewayv1.ListenerEntryConditionProgrammed} {
 		switch said := meta.FindStatusCondition(listener.Conditions, string(kind)); {
 		case said == nil:
 			return view.Link{Name: "port", State: "warn",

@@ -114,7 +114,8 @@ func TestAChainOfARoute(t *testing.T) {
 // this route.
 func TestPortsOfAListenerSet(t *testing.T) {
 	set := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broker"}}
-	for name, status := range map[gatewayv1.SectionName]metav1.ConditionStatus{"open": metav1.ConditionTrue, "shut": metav1.ConditionFalse} {
+	for name, status := range map[gatewayv1.SectionName]metav1.ConditionStatus{"open": metav1.ConditionTrue,
+		"shut": metav1.ConditionFalse} {
 		set.Spec.Listeners = append(set.Spec.Listeners,
 			gatewayv1.ListenerEntry{Name: name,
 				Port: map[gatewayv1.SectionName]gatewayv1.PortNumber{"open": 9000, "shut": 9001}[name]})

@@ -57,7 +57,8 @@ func Read(ctx context.Context, cluster *kube.Cluster, ask Ask) (*World, error) {
 func read(ctx context.Context, cluster *kube.Cluster, ask Ask) (*reading, error) {
 	named := func(key types.NamespacedName) bool { return slices.Contains(ask.Named, key) }
 	r := &reading{World: NewWorld(ask.Language, named), ask: ask, cluster: cluster}
-	for _, step := range [...]func(context.Context) error{r.readServices, r.readMuxes, r.readLedgers, r.readSlices, r.readListeners, r.readGateways} {
+	for _, step := range [...]func(context.Context) error{r.readServices, r.readMuxes, r.readLedgers, r.readSlices,
+		r.readListeners, r.readGateways} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}

@@ -112,9 +112,10 @@ func TestSnapshotHasTheGatewayAPIThatMatters(t *testing.T) {
 // TestHashesHideTheGatewayAPI looks for names in a snapshot of hashes. Commands print the same lines from it.
 func TestHashesHideTheGatewayAPI(t *testing.T) {
 	secrets := regexp.MustCompile(
-		`(?i)ophelia|harbour|quay|crane|maritime|envoyish|unneeded|lighthouse|ferry|beacon|agora|treaty|mirage|blueprint|longshoremen|stevedores|` +
-			`lamplighters|sealingwax|wharf|acme\.example|\bshop\b`)
-	for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant(), "without Gateways": {"gateways", "gateways/shop", "gateways/quay"},
+		`(?i)ophelia|harbour|quay|crane|maritime|envoyish|unneeded|lighthouse|ferry|beacon|agora|treaty|mirage|blueprint|` +
+			`longshoremen|stevedores|lamplighters|sealingwax|wharf|acme\.example|\bshop\b`)
+	for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant(),
+		"without Gateways":     {"gateways", "gateways/shop", "gateways/quay"},
 		"without ListenerSets": {"listenersets", "listenersets/shop"}} {
 		kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/routes.yaml").Serve(t, forbidden...)
 		plain, hashed := taken(t, kubeconfig), taken(t, kubeconfig, "--hash-names")
@@ -148,10 +149,12 @@ func TestMalformedObjectsDoNoHarm(t *testing.T) {
 		"metadata": map[string]any{"namespace": "quay", "name": "gateway-harbour",
 			"labels":          map[string]any{language.Keys().Managed: "true"},
 			"ownerReferences": []any{map[string]any{"kind": "Gateway", "name": "harbour", "controller": true}}}}
-	for _, spec := range [...]any{nil, "ophelia", []any{"ophelia"}, map[string]any{"listeners": "ophelia", "parentRefs": "ophelia", "from": "ophelia", "parentRef": "ophelia",
-		"controllerName": []any{"ophelia"}}} {
+	for _, spec := range [...]any{nil, "ophelia", []any{"ophelia"},
+		map[string]any{"listeners": "ophelia", "parentRefs": "ophelia", "from": "ophelia", "parentRef": "ophelia",
+			"controllerName": []any{"ophelia"}}} {
 		taken := &archive.Archive{Objects: []archive.Object{mux}}
-		for _, kind := range [...]string{gatewayClass, gatewayKind, listenerSet, read.TCPRoute, read.UDPRoute, referenceGrant} {
+		for _, kind := range [...]string{gatewayClass, gatewayKind, listenerSet, read.TCPRoute, read.UDPRoute,
+			referenceGrant} {
 			taken.Objects = append(taken.Objects, object(kind, spec))
 		}
 		trim(taken, look.NewWorld(language, func(types.NamespacedName) bool { return true }))

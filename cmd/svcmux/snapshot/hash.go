@@ -42,7 +42,8 @@ type hashing struct {
 // hashNames replaces the names in a snapshot. Names in texts are replaced last, when all names are known.
 func hashNames(taken *archive.Archive, language validation.Language, salt []byte) {
 	h := &hashing{
-		salt, language, map[string]bool{}, map[string]string{}, map[types.NamespacedName]string{}, map[types.NamespacedName]string{},
+		salt, language, map[string]bool{}, map[string]string{}, map[types.NamespacedName]string{},
+		map[types.NamespacedName]string{},
 		servedGateways(language, taken.Objects),
 		regexp.MustCompile(`User "[^"]*"`), regexp.MustCompile(`[A-Za-z0-9._/-]+`),
 	}

@@ -64,7 +64,8 @@ func taken(t *testing.T, kubeconfig string, args ...string) string {
 }
 
 func TestCommandsPrintTheSameFromSnapshot(t *testing.T) {
-	for _, world := range []string{"busy", "frozen", "full", "half", "healthy", "ill", "installed", "ipv6", "listeners", "names", "none", "paused", "pending", "private", "ranges", "routes", "several"} {
+	for _, world := range []string{"busy", "frozen", "full", "half", "healthy", "ill", "installed", "ipv6", "listeners",
+		"names", "none", "paused", "pending", "private", "ranges", "routes", "several"} {
 		for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant()} {
 			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+world+".yaml").Serve(t, forbidden...)
 			path := taken(t, kubeconfig)
@@ -126,7 +127,8 @@ func TestHashedNamesAreEnough(t *testing.T) {
 	names := regexp.MustCompile(
 		`\b(shop|web|web-[a-z0-9]+|chat|rooms|rooms-[a-z0-9]+|edge|node-[0-9]|edge-[0-9]|jane)\b|corp\.example`)
 	ours := regexp.MustCompile(`\\?"(?:uid|muxUID)\\?":\\?"[^"]*"|svc-mux-webhook|"name":"webhook"|a/webhook`)
-	for _, world := range []string{"busy", "healthy", "installed", "several", "frozen", "paused", "pending", "private", "full", "gateways"} {
+	for _, world := range []string{"busy", "healthy", "installed", "several", "frozen", "paused", "pending", "private",
+		"full", "gateways"} {
 		for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant()} {
 			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+world+".yaml").Serve(t, forbidden...)
 			plain, hashed := taken(t, kubeconfig), taken(t, kubeconfig, "--hash-names")

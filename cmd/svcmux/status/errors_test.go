@@ -94,7 +94,8 @@ func TestPrefixOfNobodyTakesNoSettings(t *testing.T) {
 	const world = `
 kind: Deployment
 metadata: {namespace: infra, name: svc-mux, labels: {app.kubernetes.io/name: svc-mux}}
-spec: {template: {spec: {containers: [{name: reconciler, args: [--api-prefix=svc-mux.nowake.ai, --default-mux-namespace=infra]}]}}}
+spec: {template: {spec: {containers: [{name: reconciler,
+  args: [--api-prefix=svc-mux.nowake.ai, --default-mux-namespace=infra]}]}}}
 ---
 kind: Service
 metadata: {namespace: shop, name: web}

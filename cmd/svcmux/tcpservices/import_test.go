@@ -121,7 +121,8 @@ func TestSettingsOfTheMuxAreApplied(t *testing.T) {
 	class := lang.FormatClass(types.NamespacedName{Namespace: "svc-mux", Name: "mux"})
 	channel := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "db", Name: "pg-mux",
 		Annotations: map[string]string{prefix + "ports": "pg:5432->5432"}}}
-	channel.Spec.LoadBalancerClass, channel.Spec.Type, channel.Spec.Ports = &class, corev1.ServiceTypeLoadBalancer, target.Spec.Ports[:1]
+	channel.Spec.LoadBalancerClass, channel.Spec.Type = &class, corev1.ServiceTypeLoadBalancer
+	channel.Spec.Ports = target.Spec.Ports[:1]
 	for name, tc := range map[string]struct {
 		annotations map[string]string
 		ports       []corev1.ServicePort
@@ -198,7 +199,8 @@ func TestSettingsOfTheMuxAreApplied(t *testing.T) {
 
 // FuzzEntry parses any entry. An accepted one names a number, a Service and a port.
 func FuzzEntry(f *testing.F) {
-	for key, value := range map[string]string{"9000": "default/example-go:8080", "22": "a/b:c:PROXY:PROXY", "0": "a/b:1", "+1": "a/b:", "65535": "/:", "1": "a/b/c:1::x:y"} {
+	for key, value := range map[string]string{"9000": "default/example-go:8080", "22": "a/b:c:PROXY:PROXY", "0": "a/b:1",
+		"+1": "a/b:", "65535": "/:", "1": "a/b/c:1::x:y"} {
 		f.Add(key, value)
 	}
 	f.Fuzz(func(t *testing.T, key, value string) {

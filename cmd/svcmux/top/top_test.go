@@ -234,8 +234,10 @@ func TestChangesAreShown(t *testing.T) {
 	}
 	s := start(t, kubeconfig, 80, 24)
 	s.await("edge/other")
-	changed <- `{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"edge","name":"other","resourceVersion":"9",` +
-		`"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer","ports":[{"name":"placeholder","port":101}]},` +
+	changed <- `{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"edge",` +
+		`"name":"other","resourceVersion":"9",` +
+		`"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer",` +
+		`"ports":[{"name":"placeholder","port":101}]},` +
 		`"status":{"loadBalancer":{"ingress":[{"ip":"203.0.113.99"}]}}}}` + "\n"
 	s.await("203.0.113.99")
 	s.press("5")
@@ -261,7 +263,8 @@ func TestTerminalIsRestored(t *testing.T) {
 		"SIGTERM":              {end: func(s *session) { s.await("7/5000"); s.signal(syscall.SIGTERM) }},
 		"an error": {
 			forbidden: []string{"services"}, args: []string{"-A"}, end: func(*session) {},
-			want: `services is forbidden: User "jane" cannot list resource "services" in API group "" at the cluster scope: ask for this right, or choose another namespace with -n`,
+			want: `services is forbidden: User "jane" cannot list resource "services" in API group "" at the cluster scope: ` +
+				`ask for this right, or choose another namespace with -n`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -135,12 +135,14 @@ func TestFaultsThatOnlyFilesHave(t *testing.T) {
 		"a kind in lower case": {
 			"apiVersion: v1\nkind: service\nmetadata: {name: a}\n",
 			[]string{
-				`UnknownKind 2: kind: Kubernetes has no "service" of apiVersion "v1", so this isn't judged: write apiVersion: v1, kind: Service`},
+				`UnknownKind 2: kind: Kubernetes has no "service" of apiVersion "v1", ` +
+					`so this isn't judged: write apiVersion: v1, kind: Service`},
 		},
 		"a Service of another built-in group": {
 			"apiVersion: core/v1\nkind: Service\nmetadata: {name: a}\n",
 			[]string{
-				`UnknownKind 1: apiVersion: Kubernetes has no "Service" of apiVersion "core/v1", so this isn't judged: write apiVersion: v1, kind: Service`},
+				`UnknownKind 1: apiVersion: Kubernetes has no "Service" of apiVersion "core/v1", ` +
+					`so this isn't judged: write apiVersion: v1, kind: Service`},
 		},
 		"a target port of a wrong type": {
 			head + "metadata: {name: a}\nspec: {ports: [{port: 1, targetPort: 1.5}]}",

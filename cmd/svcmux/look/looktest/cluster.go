@@ -107,7 +107,8 @@ func (c *Cluster) apply(part string) {
 		}
 		if c.objects[at] == nil {
 			c.order = append(c.order, at)
-			meta["uid"], meta["creationTimestamp"] = at.String(), c.now.Add(time.Duration(len(c.order))*c.step).Format(time.RFC3339)
+			meta["uid"] = at.String()
+			meta["creationTimestamp"] = c.now.Add(time.Duration(len(c.order)) * c.step).Format(time.RFC3339)
 			c.objects[at] = map[string]any{}
 		}
 		merge(c.objects[at], object)

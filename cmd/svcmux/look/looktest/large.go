@@ -42,8 +42,10 @@ func Large(t testing.TB, channels int) *Cluster {
 }
 
 func (c *Cluster) largeChannel(channel types.NamespacedName, i int) {
-	fields := `{"f:metadata":{"f:annotations":{".":{},"f:svc-mux.nowake.ai/external-ports":{}}},"f:spec":{"f:allocateLoadBalancerNodePorts":{},` +
-		`"f:loadBalancerClass":{},"f:ports":{".":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{}}},"f:selector":{},"f:type":{}}}`
+	fields := `{"f:metadata":{"f:annotations":{".":{},"f:svc-mux.nowake.ai/external-ports":{}}},` +
+		`"f:spec":{"f:allocateLoadBalancerNodePorts":{},` +
+		`"f:loadBalancerClass":{},"f:ports":{".":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{},` +
+		`"f:port":{}}},"f:selector":{},"f:type":{}}}`
 	managed := []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: "Apply", APIVersion: "v1",
 		FieldsV1: metav1.NewFieldsV1(fields)}}
 	c.put("Service", &corev1.Service{
