@@ -36,7 +36,8 @@ func (s *segment) pair(change func(*childConfig)) (a, b *child) {
 }
 
 func TestSeatMovesWhenItsHolderDiesAndReturnsWhenItHeals(t *testing.T) {
-	for name, change := range map[string]func(*childConfig){"multicast": nil, "unicast": func(c *childConfig) { c.Unicast = true }} {
+	for name, change := range map[string]func(*childConfig){"multicast": nil,
+		"unicast": func(c *childConfig) { c.Unicast = true }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSegment(t)
@@ -197,7 +198,8 @@ func (s *segment) route(number string) {
 func echoes(hosts ...string) *newsText {
 	n := news("a", "b")
 	n.Slices = nil
-	for family, network := range map[discoveryv1.AddressType]string{discoveryv1.AddressTypeIPv4: "10.9.2.", discoveryv1.AddressTypeIPv6: "fd09:2::"} {
+	for family, network := range map[discoveryv1.AddressType]string{discoveryv1.AddressTypeIPv4: "10.9.2.",
+		discoveryv1.AddressTypeIPv6: "fd09:2::"} {
 		var addresses []string
 		for _, host := range hosts {
 			addresses = append(addresses, network+host)

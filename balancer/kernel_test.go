@@ -144,7 +144,8 @@ func TestBackendsAndTheMachineItselfReachTheMux(t *testing.T) {
 	s.alone(s.config("a"))
 	s.backends.Run("ip", "route", "add", "10.9.1.0/24", "via", "10.9.2.1")
 	s.backends.Run("ip", "-6", "route", "add", "fd09:1::/64", "via", "fd09:2::1")
-	for name, from := range map[string]*nettest.Namespace{"a backend": s.backends, "the gateway": s.a, "a client": s.client} {
+	for name, from := range map[string]*nettest.Namespace{"a backend": s.backends, "the gateway": s.a,
+		"a client": s.client} {
 		for _, address := range muxAddresses() {
 			hit := map[string]bool{}
 			for range 20 {

@@ -53,7 +53,8 @@ func (s *apiStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("sendInitialEvents") != "" {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		fmt.Fprint(
-			w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"no initial events here"}`)
+			w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,`+
+				`"message":"no initial events here"}`)
 		return
 	}
 	w.(http.Flusher).Flush()

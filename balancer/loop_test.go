@@ -47,7 +47,8 @@ func connections(t *testing.T, n *nettest.Namespace) int {
 
 // The endpoint of a mux in one pool is the address of a mux in another pool, and the other way round.
 func TestDatagramDoesNotGoRoundBetweenTwoPools(t *testing.T) {
-	for name, family := range map[string][2]string{"IPv4": {"10.9.1.100", "10.9.1.101"}, "IPv6": {"fd09:1::100", "fd09:1::101"}} {
+	for name, family := range map[string][2]string{"IPv4": {"10.9.1.100", "10.9.1.101"},
+		"IPv6": {"fd09:1::100", "fd09:1::101"}} {
 		for _, path := range []want.ReturnPath{want.ViaNode, want.ViaRouted, want.ViaGateway} {
 			t.Run(name+" "+string(path), func(t *testing.T) {
 				t.Parallel()

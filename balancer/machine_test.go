@@ -91,7 +91,8 @@ func TestNearlyFullTableIsAFaultUntilAFifthIsFree(t *testing.T) {
 }
 
 func TestMissingCapabilitiesAreNamed(t *testing.T) {
-	for effective, says := range map[string][]string{"3000": nil, "1ffffffffff": nil, "2000": {"NET_ADMIN"}, "1000": {"NET_RAW"}, "0": {"NET_ADMIN", "NET_RAW"}} {
+	for effective, says := range map[string][]string{"3000": nil, "1ffffffffff": nil, "2000": {"NET_ADMIN"},
+		"1000": {"NET_RAW"}, "0": {"NET_ADMIN", "NET_RAW"}} {
 		m := balancer.Machine{Proc: proc(t, map[string]string{"self/status": "CapEff:\t" + effective})}
 		err := m.CheckRights()
 		if (err == nil) != (says == nil) {

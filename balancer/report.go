@@ -64,7 +64,8 @@ func (a *Agent) makeReport() *lease.Report {
 	muxes := map[types.NamespacedName]*lease.Mux{}
 	a.reportProgrammed(muxes)
 	a.reportRefusals(muxes)
-	for _, key := range slices.SortedFunc(maps.Keys(muxes), func(x, y types.NamespacedName) int { return cmp.Compare(x.String(), y.String()) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(muxes),
+		func(x, y types.NamespacedName) int { return cmp.Compare(x.String(), y.String()) }) {
 		if muxes[key].UID != "" {
 			r.Muxes = append(r.Muxes, *muxes[key])
 		}

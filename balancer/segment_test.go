@@ -82,7 +82,8 @@ func news(order ...string) *newsText {
 	n.Muxes = []*corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "web", UID: "web"},
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
 			{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}}}}}
-	for family, addresses := range map[discoveryv1.AddressType][]string{discoveryv1.AddressTypeIPv4: {"10.9.2.11", "10.9.2.12"},
+	for family, addresses := range map[discoveryv1.AddressType][]string{
+		discoveryv1.AddressTypeIPv4: {"10.9.2.11", "10.9.2.12"},
 		discoveryv1.AddressTypeIPv6: {"fd09:2::11", "fd09:2::12"}} {
 		n.Slices = append(n.Slices, sliceOf(family, addresses))
 	}

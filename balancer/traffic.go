@@ -83,7 +83,8 @@ func (c *traffic) Collect(to chan<- prometheus.Metric) {
 		if count.Address.Is6() {
 			family = "IPv6"
 		}
-		for desc, value := range map[*prometheus.Desc]uint64{c.total: count.Connections, c.packets: count.Packets, c.bytes: count.Bytes} {
+		for desc, value := range map[*prometheus.Desc]uint64{c.total: count.Connections, c.packets: count.Packets,
+			c.bytes: count.Bytes} {
 			to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), mux.Namespace, mux.Name, port,
 				string(count.Protocol), family)
 		}

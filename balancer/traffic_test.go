@@ -37,15 +37,18 @@ func TestConnectionsAreShownByMuxAndPort(t *testing.T) {
 	m.traffic.carry([]want.Address{{Address: netip.MustParseAddr("192.0.2.1"), Mux: mux},
 		{Address: netip.MustParseAddr("2001:db8::1"), Mux: mux}})
 	const want = `
-# HELP svc_lb_mux_gateway_bytes_total Bytes of IP packets of a port or range of a mux that this gateway carried, in both directions.
+# HELP svc_lb_mux_gateway_bytes_total Bytes of IP packets of a port or range of a mux that this gateway carried, ` +
+		`in both directions.
 # TYPE svc_lb_mux_gateway_bytes_total counter
 svc_lb_mux_gateway_bytes_total{family="IPv4",mux="mux",mux_namespace="edge",port="443",protocol="TCP"} 4000
 svc_lb_mux_gateway_bytes_total{family="IPv6",mux="mux",mux_namespace="edge",port="10000-19999",protocol="UDP"} 500
-# HELP svc_lb_mux_gateway_connections_total New connections to a port or range of a mux, also those without a backend's answer.
+# HELP svc_lb_mux_gateway_connections_total New connections to a port or range of a mux, also those ` +
+		`without a backend's answer.
 # TYPE svc_lb_mux_gateway_connections_total counter
 svc_lb_mux_gateway_connections_total{family="IPv4",mux="mux",mux_namespace="edge",port="443",protocol="TCP"} 7
 svc_lb_mux_gateway_connections_total{family="IPv6",mux="mux",mux_namespace="edge",port="10000-19999",protocol="UDP"} 3
-# HELP svc_lb_mux_gateway_packets_total Packets of a port or range of a mux that this gateway carried, in both directions.
+# HELP svc_lb_mux_gateway_packets_total Packets of a port or range of a mux that this gateway carried, ` +
+		`in both directions.
 # TYPE svc_lb_mux_gateway_packets_total counter
 svc_lb_mux_gateway_packets_total{family="IPv4",mux="mux",mux_namespace="edge",port="443",protocol="TCP"} 70
 svc_lb_mux_gateway_packets_total{family="IPv6",mux="mux",mux_namespace="edge",port="10000-19999",protocol="UDP"} 6

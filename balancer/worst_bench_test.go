@@ -99,7 +99,8 @@ func (f *filesAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if streams && f.noStreams {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		fmt.Fprint(
-			w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"no initial events here"}`)
+			w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,`+
+				`"message":"no initial events here"}`)
 		return
 	}
 	if watches := query.Get("watch") != ""; streams || !watches {
@@ -116,7 +117,8 @@ func (f *filesAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if streams {
 			before, between, after = `{"type":"ADDED","object":`, `{"type":"ADDED","object":`, "}"
 			end = fmt.Sprintf(
-				`{"type":"BOOKMARK","object":{"apiVersion":%s,"kind":%q,"metadata":{"resourceVersion":"9","annotations":{%q:"true"}}}}`,
+				`{"type":"BOOKMARK","object":{"apiVersion":%s,"kind":%q,"metadata":{"resourceVersion":"9",`+
+					`"annotations":{%q:"true"}}}}`,
 				kind[0], kind[1], metav1.InitialEventsAnnotationKey)
 		}
 		for i := 0; lines.Scan(); i++ {

@@ -118,8 +118,10 @@ func TestUnknownFieldIsRefusedWhereverItIs(t *testing.T) {
 	})
 }
 
-const valid = `{"schemaVersion":1,"pool":"p","gateways":[{"name":"a","addresses":["10.0.0.1"]}],"seats":[{"routerID":7,"order":["a"]}],` +
-	`"muxes":[{"namespace":"edge","name":"web","uid":"1","addresses":["192.0.2.1"],"seat":7,"releasedAt":"2026-01-02T03:04:05Z"},` +
+const valid = `{"schemaVersion":1,"pool":"p","gateways":[{"name":"a","addresses":["10.0.0.1"]}],` +
+	`"seats":[{"routerID":7,"order":["a"]}],` +
+	`"muxes":[{"namespace":"edge","name":"web","uid":"1","addresses":["192.0.2.1"],"seat":7,` +
+	`"releasedAt":"2026-01-02T03:04:05Z"},` +
 	`{"namespace":"edge","name":"api","uid":"2","addresses":["192.0.2.2"]}]}`
 
 func TestBadClaimsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {

@@ -19,7 +19,8 @@ func parse(t *testing.T, texts ...string) claims.Ranges {
 }
 
 func TestBadRangesAreRefusedByName(t *testing.T) {
-	for _, text := range []string{"", "x", "192.0.2.1/24", "192.0.2.9-192.0.2.1", "192.0.2.1-2001:db8::1", "fe80::1%eth0", "::ffff:192.0.2.1", "192.0.2.1-"} {
+	for _, text := range []string{"", "x", "192.0.2.1/24", "192.0.2.9-192.0.2.1", "192.0.2.1-2001:db8::1", "fe80::1%eth0",
+		"::ffff:192.0.2.1", "192.0.2.1-"} {
 		_, err := claims.ParseRanges([]string{"192.0.2.1", text})
 		if err == nil || !strings.Contains(err.Error(), `"`+text+`"`) {
 			t.Errorf("%q: got %v", text, err)
@@ -29,7 +30,8 @@ func TestBadRangesAreRefusedByName(t *testing.T) {
 
 func TestSharedAddressOfRangesIsFound(t *testing.T) {
 	ranges := parse(t, "192.0.2.0/25", "192.0.2.0/26")
-	for others, want := range map[string]string{"192.0.2.128/25": "invalid IP", "192.0.2.100-192.0.2.130": "192.0.2.100", "192.0.1.0-192.0.2.9": "192.0.2.0"} {
+	for others, want := range map[string]string{"192.0.2.128/25": "invalid IP", "192.0.2.100-192.0.2.130": "192.0.2.100",
+		"192.0.1.0-192.0.2.9": "192.0.2.0"} {
 		if got := ranges.Shared(parse(t, others)); got.String() != want {
 			t.Errorf("%s: got %s, want %s", others, got, want)
 		}

@@ -10,7 +10,7 @@
 //	label <prefix>/pool                        the pool that the gateway belongs to
 //	other labels                               what a pool's selector can select gateways by
 //	annotation <prefix>/gateway-facts          the machine: node, zone, peer addresses, capacity, networks, version
-//	annotation <prefix>/gateway-report         what the agent did: muxes programmed or refused, seats held, claims applied
+//	annotation <prefix>/gateway-report         muxes programmed or refused, seats held, claims applied
 //	annotation <prefix>/gateway-traffic        what the busiest ports carried
 //
 // The report names a mux by UID: a mux that was created again under its name isn't programmed yet. It lists the

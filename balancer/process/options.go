@@ -181,7 +181,8 @@ func (o *Options) checkChoices() error {
 	if !slices.Contains([]announce.Mode{announce.VRRP, keepalived.Mode, announce.None}, announce.Mode(o.Announce)) {
 		wrong = append(wrong, fmt.Errorf("--announce %q: write vrrp, keepalived or none", o.Announce))
 	}
-	for name, file := range map[string]string{"--keepalived-config": o.KeepalivedConfig, "--keepalived-pid": o.KeepalivedPID} {
+	for name, file := range map[string]string{"--keepalived-config": o.KeepalivedConfig,
+		"--keepalived-pid": o.KeepalivedPID} {
 		if o.Announce == string(keepalived.Mode) && !filepath.IsAbs(file) {
 			wrong = append(wrong, fmt.Errorf("%s %q: write an absolute path", name, file))
 		}

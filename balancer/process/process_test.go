@@ -58,7 +58,8 @@ type stub struct {
 	written int
 }
 
-const claimsText = `{"schemaVersion":1,"pool":"p","gateways":[{"name":"a","addresses":["10.9.1.1"]}],"seats":[{"routerID":7,"order":["a"]}],` +
+const claimsText = `{"schemaVersion":1,"pool":"p","gateways":[{"name":"a","addresses":["10.9.1.1"]}],` +
+	`"seats":[{"routerID":7,"order":["a"]}],` +
 	`"muxes":[{"namespace":"edge","name":"web","uid":"web","addresses":["10.9.1.100"],"seat":7}]}`
 
 func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +69,8 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if query.Get("sendInitialEvents") != "" {
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			fmt.Fprint(
-				w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"no initial events here"}`)
+				w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,`+
+					`"message":"no initial events here"}`)
 			return
 		}
 		w.(http.Flusher).Flush()
@@ -93,20 +95,24 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		const prefix = validation.DefaultPrefix
 		list("EndpointSliceList", "discovery.k8s.io/v1",
 			fmt.Sprintf(`{"metadata":{"namespace":"edge","name":"web-1","labels":{`+
-				`"kubernetes.io/service-name":"web"},"annotations":{"%s/managed":"true","%s/source-ranges":""},"ownerReferences":[{"apiVersion":"v1",`+
-				`"kind":"Service","name":"web","uid":"web"}]},"addressType":"IPv4","ports":[{"name":"http","port":8080,"protocol":"TCP"}],`+
+				`"kubernetes.io/service-name":"web"},"annotations":{"%s/managed":"true","%s/source-ranges":""},`+
+				`"ownerReferences":[{"apiVersion":"v1",`+
+				`"kind":"Service","name":"web","uid":"web"}]},"addressType":"IPv4","ports":[{"name":"http","port":8080,`+
+				`"protocol":"TCP"}],`+
 				`"endpoints":[{"addresses":["10.9.2.11"]}]}`, prefix, prefix))
 	case r.URL.Path == "/api/v1/namespaces/lb/configmaps":
 		data, _ := json.Marshal(claimsText)
 		list("ConfigMapList", "v1",
 			fmt.Sprintf(
-				`{"metadata":{"namespace":"lb","name":"svc-lb-mux-pool-p","uid":"c","resourceVersion":"3"},"data":{"claims.json":%s}}`, data))
+				`{"metadata":{"namespace":"lb","name":"svc-lb-mux-pool-p","uid":"c","resourceVersion":"3"},`+
+					`"data":{"claims.json":%s}}`, data))
 	case strings.HasPrefix(r.URL.Path, "/apis/coordination.k8s.io/v1/namespaces/lb/leases"):
 		s.serveLease(w, r)
 	default:
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprintf(
-			w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"may not %s %s"}`, r.Method, r.URL.Path)
+			w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,`+
+				`"message":"may not %s %s"}`, r.Method, r.URL.Path)
 	}
 }
 
@@ -227,7 +233,8 @@ func (s *site) awaitAnswer(t *testing.T) {
 
 func (s *site) checkProbes(t *testing.T) {
 	t.Helper()
-	for path, part := range map[string]string{"healthz": "ok", "readyz": "ok", "metrics": "svc_lb_mux_gateway_muxes_programmed 1"} {
+	for path, part := range map[string]string{"healthz": "ok", "readyz": "ok",
+		"metrics": "svc_lb_mux_gateway_muxes_programmed 1"} {
 		if status, text, err := s.ask("8082", path); err != nil || status != http.StatusOK || !strings.Contains(text, part) {
 			t.Errorf("%s: %d, %v\n%s", path, status, err, text)
 		}

@@ -44,7 +44,8 @@ func drawService(t *rapid.T, address netip.Addr, first uint16) want.Service {
 	if address.Is6() {
 		backend, network = "fd01::", "fd00::/8"
 	}
-	for _, host := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"1", "2", "3"}), 0, 3, rapid.ID).Draw(t, "slots") {
+	for _, host := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"1", "2", "3"}), 0, 3,
+		rapid.ID).Draw(t, "slots") {
 		s.Slots = append(s.Slots,
 			want.Backend{Address: netip.MustParseAddr(backend + host), Port: rapid.Uint16Range(8080, 8083).Draw(t, "port")})
 	}

@@ -19,7 +19,7 @@
 //	      └──▶ otherwise: a SYN gets a RST, the rest is dropped
 //	guard (filter, after nat)   still to a mux's address: drop, but for IPv6 neighbour discovery
 //	traffic (filter)            traffic, range-traffic: address . protocol . port of the client's packet: count
-//	postrouting (nat)           masqueraded: address ──▶ masquerade; sources-seen: address ──▶ SNAT; else the client's address stays
+//	postrouting (nat)           masqueraded: address ──▶ masquerade; sources-seen: address ──▶ SNAT; otherwise unchanged
 //
 // Everything fails closed: a chain that finds no slot drops the packet.
 //

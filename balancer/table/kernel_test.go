@@ -48,7 +48,8 @@ func TestARestartWritesOnlyTheDifference(t *testing.T) {
 	w := newWorld(t)
 	tables := everything()
 	w.apply(t, tables)
-	for restart, kernel := range map[string]*table.Kernel{"in one process": w.kernel, "after a restart": table.Open(w.gateway.FD)} {
+	for restart, kernel := range map[string]*table.Kernel{"in one process": w.kernel,
+		"after a restart": table.Open(w.gateway.FD)} {
 		if done, err := kernel.Apply(tables); err != nil || done != (table.Applied{}) {
 			t.Errorf("%s: wrote %+v, %v", restart, done, err)
 		}

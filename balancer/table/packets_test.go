@@ -18,7 +18,8 @@ func TestConnectionsReachEveryBackendOnEveryReturnPath(t *testing.T) {
 	w := newWorld(t)
 	w.backends.Serve(8080)
 	for name, a := range families() {
-		for path, source := range map[string]netip.Addr{"node": unspecified(a.mux), "one address": a.own, "routed": a.mux, "gateway": {}} {
+		for path, source := range map[string]netip.Addr{"node": unspecified(a.mux), "one address": a.own, "routed": a.mux,
+			"gateway": {}} {
 			t.Run(name+" "+path, func(t *testing.T) {
 				w.apply(t, &want.Tables{Addresses: []want.Address{a.carried(source)},
 					Services: []want.Service{a.service(80, 80, 8080)}})

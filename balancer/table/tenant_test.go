@@ -18,7 +18,8 @@ func TestNoSetCostsTheSquareOfItsElements(t *testing.T) {
 	w := newWorld(t)
 	w.apply(t, everything())
 	listed := w.gateway.Run("nft", "list", "ruleset")
-	for _, set := range regexp.MustCompile(`(?:set|map) (\S+) {\n\s+type ([^\n:]+ \. [^\n]+)\n\s+flags interval`).FindAllStringSubmatch(listed, -1) {
+	for _, set := range regexp.MustCompile(`(?:set|map) (\S+) {\n\s+type ([^\n:]+ \. [^\n]+)\n\s+flags interval`).
+		FindAllStringSubmatch(listed, -1) {
 		t.Errorf("set %s has ranges in several fields: %s", set[1], set[2])
 	}
 }

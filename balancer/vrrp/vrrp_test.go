@@ -214,8 +214,9 @@ func TestOneRouterIsActiveAfterLossesAndPartitions(t *testing.T) {
 // longest one of its pool.
 func TestIntervalsOfAdvertsAreBelievedWithinThePools(t *testing.T) {
 	now := time.Unix(0, 0)
-	for interval, waits := range map[time.Duration]time.Duration{10 * time.Millisecond: 300 * time.Millisecond, 100 * time.Millisecond: 300 * time.Millisecond,
-		time.Second: 3 * time.Second, 40950 * time.Millisecond: 3 * time.Second} {
+	for interval, waits := range map[time.Duration]time.Duration{10 * time.Millisecond: 300 * time.Millisecond,
+		100 * time.Millisecond: 300 * time.Millisecond,
+		time.Second:            3 * time.Second, 40950 * time.Millisecond: 3 * time.Second} {
 		for _, state := range []vrrp.State{vrrp.Backup, vrrp.Active} {
 			r := vrrp.Router{Priority: 254, Interval: 100 * time.Millisecond, Believed: time.Second,
 				Source: addr("10.0.0.1")}.Start(now)

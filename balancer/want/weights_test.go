@@ -60,7 +60,8 @@ func TestBadWeightsCountAsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := language.Keys()
-	for text, want := range map[string]weight{"3 shop/web": {"shop/web", 3}, "": {}, "3": {}, "-1 a": {}, "0 a": {}, "x a": {}, "9999999 a": {}} {
+	for text, want := range map[string]weight{"3 shop/web": {"shop/web", 3}, "": {}, "3": {}, "-1 a": {}, "0 a": {},
+		"x a": {}, "9999999 a": {}} {
 		slice := &Slice{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{keys.Weight: text}}}
 		if got := weightOf(keys, slice); got != want {
 			t.Errorf("%q is %+v", text, got)

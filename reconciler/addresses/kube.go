@@ -140,7 +140,8 @@ func (k *Kube) Tell(svc *corev1.Service, event decide.Event) {
 func (k *Kube) Warn(pool string, alarm decide.Alarm) {
 	about := &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: k.Namespace, Name: claims.Name(pool)}
 	if alarm.Gateway != "" {
-		about.APIVersion, about.Kind, about.Name = coordinationv1.SchemeGroupVersion.String(), "Lease", lease.Name(alarm.Gateway)
+		about.APIVersion, about.Kind = coordinationv1.SchemeGroupVersion.String(), "Lease"
+		about.Name = lease.Name(alarm.Gateway)
 	}
 	k.Events.Event(about, corev1.EventTypeWarning, alarm.Reason, alarm.Message)
 }

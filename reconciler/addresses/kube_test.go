@@ -21,7 +21,8 @@ import (
 
 func newKube(t *testing.T, objects ...client.Object) (*Kube, *record.FakeRecorder) {
 	t.Helper()
-	api := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithStatusSubresource(&corev1.Service{}).WithObjects(objects...).Build()
+	api := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithStatusSubresource(&corev1.Service{}).WithObjects(
+		objects...).Build()
 	events := record.NewFakeRecorder(8)
 	return &Kube{Keys: testLanguage(t).Keys(), Namespace: "lb", MuxNamespaces: []string{"edge"}, Cache: api, Live: api,
 		Writer: api, Events: events}, events

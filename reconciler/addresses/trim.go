@@ -19,7 +19,8 @@ func trimService(language validation.Language, svc *corev1.Service) {
 		*svc = corev1.Service{TypeMeta: svc.TypeMeta, ObjectMeta: meta}
 		return
 	}
-	meta.Generation, meta.CreationTimestamp, meta.DeletionTimestamp = svc.Generation, svc.CreationTimestamp, svc.DeletionTimestamp
+	meta.Generation, meta.CreationTimestamp = svc.Generation, svc.CreationTimestamp
+	meta.DeletionTimestamp = svc.DeletionTimestamp
 	keys := language.Keys()
 	for _, key := range []string{keys.Multiplexer, keys.Address, keys.Gateways, keys.CarriedBy} {
 		if value, set := svc.Annotations[key]; set {

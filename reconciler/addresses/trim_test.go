@@ -17,7 +17,8 @@ func TestTrimKeepsWhatAPassReads(t *testing.T) {
 	keys := language.Keys()
 	class, policy := language.FormatGatewayClass("public"), corev1.IPFamilyPolicyRequireDualStack
 	svc := written(keys)
-	svc.Annotations[keys.Multiplexer], svc.Annotations[keys.Address], svc.Annotations[keys.Gateways] = "true", "192.0.2.1", "2"
+	svc.Annotations[keys.Multiplexer], svc.Annotations[keys.Address] = "true", "192.0.2.1"
+	svc.Annotations[keys.Gateways] = "2"
 	svc.CreationTimestamp = metav1.NewTime(noon)
 	svc.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class, IPFamilyPolicy: &policy,
 		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol},
