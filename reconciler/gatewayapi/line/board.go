@@ -102,7 +102,8 @@ func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.Observed
 	for _, channel := range channels {
 		was, known := before.listeners[channel.Key]
 		if known && was.channel.UID == channel.UID {
-			channel.Conditions, channel.Address, channel.PortsNote = was.channel.Conditions, was.channel.Address, was.channel.PortsNote
+			channel.Conditions, channel.Address = was.channel.Conditions, was.channel.Address
+			channel.PortsNote = was.channel.PortsNote
 		}
 		is := listener{channel, backendsOf(channel.Key)}
 		now.listeners[channel.Key] = is

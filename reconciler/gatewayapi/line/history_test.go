@@ -341,7 +341,8 @@ func (h *history) decideNumbers(mux types.NamespacedName) {
 		h.onMux[channel.Key] = channel.Ports[0].Port
 		if h.taken[channel.Ports[0].Port] {
 			note, h.onMux[channel.Key] = "", 0
-			accepted.Status, accepted.Message, programmed.Status = metav1.ConditionFalse, "a channel has it", metav1.ConditionFalse
+			accepted.Status, accepted.Message = metav1.ConditionFalse, "a channel has it"
+			programmed.Status = metav1.ConditionFalse
 		} else if len(svc.Status.LoadBalancer.Ingress) == 0 {
 			programmed.Status, programmed.Message = metav1.ConditionFalse, "no address yet"
 		}

@@ -144,7 +144,8 @@ func TestAnAddressForAMuxOfAProviderIsRefusedOnceItIsMade(t *testing.T) {
 		u.pass(t)
 		return u.accepted()
 	}
-	const want = `False UnsupportedAddress: spec.addresses: Service shop/gateway-edge is there, with loadBalancerIP "", which can't be changed to 192.0.2.10: ` +
+	const want = `False UnsupportedAddress: spec.addresses: Service shop/gateway-edge is there, with loadBalancerIP "", ` +
+		`which can't be changed to 192.0.2.10: ` +
 		"take spec.addresses back, or delete the Service, and it is made again with that address"
 	if got := ask(gatewayv1.GatewaySpecAddress{Value: "192.0.2.10"}); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -18,7 +18,8 @@ spec: {loadBalancerClass: example.com/lb, externalTrafficPolicy: Local}
 	if _, err := parseTemplate(&corev1.ConfigMap{}); err == nil {
 		t.Error("a ConfigMap without the key is a template")
 	}
-	for _, text := range []string{"metadata: {name: a}", "metadata: {namespace: a}", "spec: {ports: [{port: 80}]}", "spec: {selector: {a: b}}", "spec: {type: ClusterIP}",
+	for _, text := range []string{"metadata: {name: a}", "metadata: {namespace: a}", "spec: {ports: [{port: 80}]}",
+		"spec: {selector: {a: b}}", "spec: {type: ClusterIP}",
 		"spec: {prots: []}", "["} {
 		if _, err := parseTemplate(&corev1.ConfigMap{Data: map[string]string{templateKey: text}}); err == nil {
 			t.Errorf("%s: it isn't refused", text)

@@ -363,7 +363,8 @@ func TestTheMuxOfAGateway(t *testing.T) {
 			}
 		}
 	}
-	for gateway, want := range map[string]string{"edge": "gateway-edge", "a.b": "gateway-a-b-", strings.Repeat("x", 100): "gateway-xxx"} {
+	for gateway, want := range map[string]string{"edge": "gateway-edge", "a.b": "gateway-a-b-",
+		strings.Repeat("x", 100): "gateway-xxx"} {
 		name := MuxOf(types.NamespacedName{Name: gateway}).Name
 		if !strings.HasPrefix(name, want) || len(name) > 63 {
 			t.Errorf("the mux of %s is %s", gateway, name)
