@@ -183,7 +183,8 @@ func TestOtherContentIsNoDrift(t *testing.T) {
 	b := start(t)
 	other := step(project.Update, "a")
 	other.Slice.Endpoints = nil
-	for _, s := range []project.Step{step(project.Create, "a"), other, step(project.Update, "a"), step(project.Delete, "a"), step(project.Create, "a")} {
+	for _, s := range []project.Step{step(project.Create, "a"), other, step(project.Update, "a"),
+		step(project.Delete, "a"), step(project.Create, "a")} {
 		if did, err := b.apply(t.Context(), decided(s)); err != nil || did.again != patience {
 			t.Fatalf("%s: again after %s, %v", &s, did.again, err)
 		}

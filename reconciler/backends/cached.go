@@ -43,7 +43,8 @@ func trimReference(target *corev1.ObjectReference) *corev1.ObjectReference {
 		return nil
 	}
 	target.FieldPath = ""
-	for _, part := range [...]string{target.APIVersion, target.Kind, target.Namespace, target.Name, string(target.UID), target.ResourceVersion} {
+	for _, part := range [...]string{target.APIVersion, target.Kind, target.Namespace, target.Name, string(target.UID),
+		target.ResourceVersion} {
 		if len(part) > longestPart {
 			return nil
 		}

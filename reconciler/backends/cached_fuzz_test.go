@@ -40,10 +40,14 @@ func FuzzTrim(f *testing.F) {
 		f.Add(text)
 	}
 	for _, text := range []string{
-		`{"metadata":{"namespace":"app","name":"web-3","labels":{"kubernetes.io/service-name":"web"}},"addressType":"IPv6","ports":[{"name":"dns","protocol":"UDP","port":53},{}],
-			"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":false},"deprecatedTopology":{"a":"b"},"targetRef":{"kind":"Pod","fieldPath":"x"},"zone":"a","nodeName":"n"}]}`,
-		`{"metadata":{"namespace":"app","labels":{"kubernetes.io/service-name":"web"}},"addressType":"FQDN","ports":[{"name":"http","port":1}],"endpoints":[{"addresses":["a"]}]}`,
-		`{"metadata":{"namespace":"infra","labels":{"svc-mux.nowake.ai/channel-name":"web"},"annotations":{"svc-mux.nowake.ai/managed":"true","svc-mux.nowake.ai/mux":"infra/mux"}}}`,
+		`{"metadata":{"namespace":"app","name":"web-3","labels":{"kubernetes.io/service-name":"web"}},"addressType":"IPv6",
+			"ports":[{"name":"dns","protocol":"UDP","port":53},{}],
+			"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":false},"deprecatedTopology":{"a":"b"},
+			"targetRef":{"kind":"Pod","fieldPath":"x"},"zone":"a","nodeName":"n"}]}`,
+		`{"metadata":{"namespace":"app","labels":{"kubernetes.io/service-name":"web"}},"addressType":"FQDN",` +
+			`"ports":[{"name":"http","port":1}],"endpoints":[{"addresses":["a"]}]}`,
+		`{"metadata":{"namespace":"infra","labels":{"svc-mux.nowake.ai/channel-name":"web"},` +
+			`"annotations":{"svc-mux.nowake.ai/managed":"true","svc-mux.nowake.ai/mux":"infra/mux"}}}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -81,7 +85,8 @@ func canBe(slice *discoveryv1.EndpointSlice, keys validation.Keys) bool {
 		slice.Endpoints[i].DeprecatedTopology = nil
 		if target := slice.Endpoints[i].TargetRef; target != nil {
 			target.FieldPath = ""
-			for _, part := range []string{target.APIVersion, target.Kind, target.Namespace, target.Name, string(target.UID), target.ResourceVersion} {
+			for _, part := range []string{target.APIVersion, target.Kind, target.Namespace, target.Name, string(target.UID),
+				target.ResourceVersion} {
 				if len(part) > longestPart {
 					return false
 				}

@@ -37,7 +37,7 @@ const (
 
 // sweeper deletes slices on a mux that look like ours and that no pass over a channel sees:
 //
-//	the mux doesn't own it            another writer made it or removed the owner, or it is from an earlier mux of the name
+//	the mux doesn't own it            another writer made it or removed the owner, or an earlier mux of the name had it
 //	its channel isn't on the mux      the channel left, perhaps while no reconciler ran
 //	its name doesn't fit its labels   another writer copied it or changed its labels
 //

@@ -119,7 +119,8 @@ func TestEveryAnswerIsProtected(t *testing.T) {
 
 func TestConsoleIsReadOnly(t *testing.T) {
 	k := newKit(t)
-	for _, path := range []string{"/", "/api/state", "/api/topology", "/api/config", "/api/why", "/api/stream", "/healthz"} {
+	for _, path := range []string{"/", "/api/state", "/api/topology", "/api/config", "/api/why",
+		"/api/stream", "/healthz"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 			if got := k.ask(method, path); got.Code != http.StatusMethodNotAllowed {
 				t.Errorf("%s %s: %d", method, path, got.Code)

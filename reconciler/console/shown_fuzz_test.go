@@ -86,15 +86,19 @@ func FuzzShown(f *testing.F) {
 	}
 	f.Add(
 		[]byte(
-			`{"metadata":{"name":"<a>\n\ndata: x","namespace":"s","annotations":{"svc-mux.nowake.ai/external-ports":"http:20001,a:0","svc-mux.nowake.ai/hostname":"\u2028"}},
-		"spec":{"type":"LoadBalancer","loadBalancerClass":"svc-mux.nowake.ai/mux.svc-mux","ports":[{"name":"http","port":80},{"port":70000,"protocol":"x"},{"name":"http","port":-1}]},
+			`{"metadata":{"name":"<a>\n\ndata: x","namespace":"s",
+				"annotations":{"svc-mux.nowake.ai/external-ports":"http:20001,a:0","svc-mux.nowake.ai/hostname":"\u2028"}},
+		"spec":{"type":"LoadBalancer","loadBalancerClass":"svc-mux.nowake.ai/mux.svc-mux",
+		"ports":[{"name":"http","port":80},{"port":70000,"protocol":"x"},{"name":"http","port":-1}]},
 		"status":{"loadBalancer":{"ingress":[{"hostname":"\n"}]},"conditions":[{"type":"\n","status":"True"}]}}`))
 	f.Add(
 		[]byte(
-			`{"metadata":{"name":"b","namespace":"s"},"spec":{"type":"LoadBalancer","loadBalancerClass":"svc-mux.nowake.ai/no.such.mux"}}`))
+			`{"metadata":{"name":"b","namespace":"s"},"spec":{"type":"LoadBalancer",` +
+				`"loadBalancerClass":"svc-mux.nowake.ai/no.such.mux"}}`))
 	f.Add(
 		[]byte(
-			`{"metadata":{"name":"b","namespace":"s"},"spec":{"type":"ExternalName","externalName":"x","loadBalancerClass":""}}`))
+			`{"metadata":{"name":"b","namespace":"s"},"spec":{"type":"ExternalName","externalName":"x",` +
+				`"loadBalancerClass":""}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		svc := &corev1.Service{}
 		if json.Unmarshal(text, svc) != nil || svc.Namespace == "" || svc.Name == "" || strings.Contains(svc.Namespace, "/") {
@@ -109,7 +113,8 @@ func FuzzShown(f *testing.F) {
 			}
 		}()
 		p.pass(maxAge)
-		for _, path := range []string{"/api/state", "/api/topology", "/api/stream", "/api/why?service=" + url.QueryEscape(key.String())} {
+		for _, path := range []string{"/api/state", "/api/topology", "/api/stream", "/api/why?service=" +
+			url.QueryEscape(key.String())} {
 			w := p.serve(t, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
 			switch {
 			case w.Code != http.StatusOK && len(key.String()) < 512:

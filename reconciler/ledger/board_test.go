@@ -90,7 +90,8 @@ func TestANewTimeIsAChange(t *testing.T) {
 	told := 0
 	board := NewBoard(func([]types.NamespacedName) { told++ })
 	claim, noon := claimOf("a", 80), time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	for i, times := range [][2]time.Time{{noon, {}}, {noon.Add(time.Second), {}}, {noon.Add(time.Second), noon}, {noon.Add(time.Second).In(time.FixedZone("", 3600)), noon}} {
+	for i, times := range [][2]time.Time{{noon, {}}, {noon.Add(time.Second), {}}, {noon.Add(time.Second), noon},
+		{noon.Add(time.Second).In(time.FixedZone("", 3600)), noon}} {
 		claim.Since, claim.Until = times[0], times[1]
 		board.Set(mux, []plan.Claim{claim}, nil)
 		if known := knownOf(board, "a", mux); len(known) != 1 || !known[0].Since.Equal(times[0]) ||

@@ -21,8 +21,10 @@ func FuzzTrim(f *testing.F) {
 		f.Fatal(err)
 	}
 	keys := language.Keys()
-	for _, mux := range []string{"svc-mux/mux", "mux", "/", "a/b/c", strings.Repeat("n", 63) + "/" + strings.Repeat("m", 63), strings.Repeat("m", 200)} {
-		for _, generation := range []string{"7", "", "007", "-1", "9223372036854775807", "99999999999999999999", " 7", strings.Repeat("0", 100)} {
+	for _, mux := range []string{"svc-mux/mux", "mux", "/", "a/b/c", strings.Repeat("n", 63) + "/" +
+		strings.Repeat("m", 63), strings.Repeat("m", 200)} {
+		for _, generation := range []string{"7", "", "007", "-1", "9223372036854775807", "99999999999999999999", " 7",
+			strings.Repeat("0", 100)} {
 			text, err := json.Marshal(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "svc-mux", Name: "mux-ledger", UID: "u", ResourceVersion: "7", Finalizers: []string{"example.com/keep"},
 				Labels:      map[string]string{nameLabel: nameValue, "app.kubernetes.io/component": "port-allocation", "team": "a"},

@@ -109,7 +109,8 @@ func TestADeletedLedgerIsMissingAfterALiveRead(t *testing.T) {
 func TestAnErrorIsNoNews(t *testing.T) {
 	w := newStoreWorld(t)
 	w.put(oldName, one(1, 80))
-	for verb, err := range map[string]error{"GET": apierrors.NewForbidden(corev1.Resource("configmaps"), newName, errors.New("no"))} {
+	for verb, err := range map[string]error{
+		"GET": apierrors.NewForbidden(corev1.Resource("configmaps"), newName, errors.New("no"))} {
 		w.refuse[verb] = err
 		if _, got := w.store.Read(t.Context(), moves(1)); !apierrors.IsForbidden(got) ||
 			!strings.Contains(got.Error(), "svc-mux/mux") {
@@ -201,8 +202,9 @@ func TestWritesConflictWithOthers(t *testing.T) {
 
 func TestWhatFreezesIsNotOverwritten(t *testing.T) {
 	w := newStoreWorld(t)
-	for condition, may := range map[plan.LedgerState]bool{plan.Good: true, plan.Edited: true, plan.Missing: true, plan.Unreadable: false,
-		plan.Foreign: false, plan.Newer: false} {
+	for condition, may := range map[plan.LedgerState]bool{plan.Good: true, plan.Edited: true, plan.Missing: true,
+		plan.Unreadable: false,
+		plan.Foreign:    false, plan.Newer: false} {
 		entry := Entry{Reading: plan.Reading{Condition: condition, Why: "it is so"}, ask: asks(0)}
 		_, err := w.store.Write(t.Context(), one(1, 80), entry)
 		if (err == nil) != may || err != nil && !strings.Contains(err.Error(), "it is so") {

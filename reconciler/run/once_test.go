@@ -26,7 +26,8 @@ type deaf struct{}
 func (deaf) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("unreachable") }
 
 func TestWaitForTheLeaseEndsWithPatience(t *testing.T) {
-	for name, patience := range map[string]time.Duration{"a minute": time.Minute, "less than the hint twice": 4 * time.Second, "a second": time.Second} {
+	for name, patience := range map[string]time.Duration{"a minute": time.Minute,
+		"less than the hint twice": 4 * time.Second, "a second": time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				set, err := kubernetes.NewForConfigAndClient(&rest.Config{}, &http.Client{Transport: deaf{}})

@@ -33,8 +33,10 @@ func FuzzTrim(f *testing.F) {
 	}
 	f.Add(
 		[]byte(
-			`{"metadata":{"managedFields":[{"operation":"Apply","fieldsV1":{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}}],
-		"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.7"}]}}}`), false)
+			`{"metadata":{"managedFields":[{"operation":"Apply",
+				"fieldsV1":{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}}],
+		"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer"},
+		"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.7"}]}}}`), false)
 	f.Add(
 		[]byte(
 			`{"metadata":{"annotations":{"svc-mux.nowake.ai/accepted":"äääääääääääääääääää","svc-mux.nowake.ai/multiplexer":"f"},

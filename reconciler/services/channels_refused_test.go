@@ -19,7 +19,8 @@ func TestRefusedStatusIsAnEventOnTheMux(t *testing.T) {
 	key := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: name} }
 	refusal := forbidden("the annotation a.example.com/b: name its key in restraint.tolerate")
 	passing := apierrors.NewTooManyRequests("busy", 1)
-	const text = `Warning MuxPatchRefused the API server doesn't take the status of channel shop/%s; it is tried again until it does: ` +
+	const text = `Warning MuxPatchRefused the API server doesn't take the status of channel shop/%s; ` +
+		`it is tried again until it does: ` +
 		`configmaps "mux" is forbidden: the annotation a.example.com/b: name its key in restraint.tolerate`
 	for name, test := range map[string]struct {
 		failed map[types.NamespacedName]error

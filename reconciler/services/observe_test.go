@@ -167,7 +167,8 @@ func (hangingCache) Get(_ context.Context, key client.ObjectKey, _ client.Object
 func TestAChannelThatTheCacheLacksIsKnown(t *testing.T) {
 	line := newLine(t, answering{})
 	line.Cache = hangingCache{}
-	for name, class := range map[string]string{"web": "svc-mux.nowake.ai/mux.svc-mux", "other": "svc-mux.nowake.ai/spare.svc-mux"} {
+	for name, class := range map[string]string{"web": "svc-mux.nowake.ai/mux.svc-mux",
+		"other": "svc-mux.nowake.ai/spare.svc-mux"} {
 		line.services.Put(&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: "7"},
 			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: &class},

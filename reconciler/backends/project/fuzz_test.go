@@ -17,7 +17,8 @@ import (
 // FuzzSlices decides from any source slice and any slice in the mux's namespace. After two passes nothing is left to
 // do. Written slices have valid names and labels, and name their channel and their mux.
 func FuzzSlices(f *testing.F) {
-	const source = `{"metadata":{"name":"web-1","namespace":"app"},"addressType":"IPv4","ports":[{"name":"http","port":8080},{"name":"dns","protocol":"UDP","port":53},{}],
+	const source = `{"metadata":{"name":"web-1","namespace":"app"},"addressType":"IPv4",
+		"ports":[{"name":"http","port":8080},{"name":"dns","protocol":"UDP","port":53},{}],
 		"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true},"deprecatedTopology":{"a":"b"}}]}`
 	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"},
 		types.NamespacedName{Namespace: "infra", Name: "mux"}
@@ -43,10 +44,12 @@ func FuzzSlices(f *testing.F) {
 	f.Add(ours, []byte(source))
 	f.Add(
 		[]byte(
-			`{"metadata":{"name":"web-1"},"addressType":"IPv6","ports":[{"name":"http","port":1},{"name":"http","port":2},{"name":"http"}],"endpoints":[{}]}`), ours)
+			`{"metadata":{"name":"web-1"},"addressType":"IPv6","ports":[{"name":"http","port":1},{"name":"http","port":2},`+
+				`{"name":"http"}],"endpoints":[{}]}`), ours)
 	f.Add([]byte(`{"addressType":"FQDN"}`),
 		[]byte(
-			`{"metadata":{"name":"a","labels":{"kubernetes.io/service-name":"x"},"annotations":{"svc-mux.nowake.ai/managed":"true"}}}`))
+			`{"metadata":{"name":"a","labels":{"kubernetes.io/service-name":"x"},`+
+				`"annotations":{"svc-mux.nowake.ai/managed":"true"}}}`))
 
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		source, found := &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSlice{}

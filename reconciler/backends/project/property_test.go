@@ -53,7 +53,8 @@ func drawSource(t *rapid.T, name string) *discoveryv1.EndpointSlice {
 			Labels:          map[string]string{discoveryv1.LabelServiceName: "web"}},
 		AddressType: rapid.SampledFrom([]discoveryv1.AddressType{"IPv4", "IPv6", "FQDN"}).Draw(t, "type"),
 	}
-	for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"", "http", "dns", "other"}), rapid.ID).Draw(t, "ports") {
+	for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"", "http", "dns", "other"}),
+		rapid.ID).Draw(t, "ports") {
 		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &name,
 			Protocol:    maybe(t, "protocol", corev1.ProtocolTCP, corev1.ProtocolUDP),
 			Port:        maybe(t, "port", int32(80), int32(8080)),
@@ -75,7 +76,8 @@ func drawSources(t *rapid.T) []*discoveryv1.EndpointSlice {
 
 func drawClaims(t *rapid.T) []plan.Claim {
 	var claims []plan.Claim
-	for i, port := range []plan.PortID{{Name: "http", Protocol: "TCP"}, {Name: "dns", Protocol: "UDP"}, {Name: "dns", Protocol: "TCP"}} {
+	for i, port := range []plan.PortID{{Name: "http", Protocol: "TCP"}, {Name: "dns", Protocol: "UDP"},
+		{Name: "dns", Protocol: "TCP"}} {
 		if rapid.Bool().Draw(t, "claimed") {
 			name := rapid.SampledFrom([]string{"1f0c5fd", "2e1d4c0b7f6a59384756", fmt.Sprintf("name-%d", i)}).Draw(t, "muxName")
 			claims = append(claims, plan.Claim{Owner: port, MuxName: name, Port: int32(80 + i)})
@@ -87,7 +89,8 @@ func drawClaims(t *rapid.T) []plan.Claim {
 // drawPorts returns ports of the channel's Service, some of them renamed.
 func drawPorts(t *rapid.T) []corev1.ServicePort {
 	var ports []corev1.ServicePort
-	for i, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"http", "dns", "other"}), rapid.ID).Draw(t, "names in the spec") {
+	for i, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"http", "dns", "other"}), rapid.ID).Draw(t,
+		"names in the spec") {
 		ports = append(ports, corev1.ServicePort{Name: name, Port: int32(80 + i),
 			Protocol: rapid.SampledFrom([]corev1.Protocol{"", "TCP", "UDP"}).Draw(t, "protocol in the spec")})
 	}

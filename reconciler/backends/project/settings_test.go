@@ -37,7 +37,8 @@ func TestSlicesOfAMuxOnGatewaysBringTheChannelsSettings(t *testing.T) {
 		"nothing set": {&corev1.Service{}, "", "None", "Cluster"},
 		"everything set": {with(func(svc *corev1.Service) {
 			svc.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8 ", "2001:db8::/32", "10.0.0.0/8"}
-			svc.Spec.SessionAffinity, svc.Spec.ExternalTrafficPolicy = corev1.ServiceAffinityClientIP, corev1.ServiceExternalTrafficPolicyLocal
+			svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+			svc.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 		}), "10.0.0.0/8,2001:db8::/32", "ClientIP", "Local"},
 		"ranges in the annotation": {with(func(svc *corev1.Service) {
 			svc.Annotations = map[string]string{corev1.AnnotationLoadBalancerSourceRangesKey: " 192.0.2.0/24 ,10.0.0.0/8"}
@@ -56,7 +57,8 @@ func TestSlicesOfAMuxOnGatewaysBringTheChannelsSettings(t *testing.T) {
 				t.Errorf("a provider's mux (-want +got):\n%s", diff)
 			}
 			v.Mux.OnGateways = true
-			want[v.Keys.SourceRanges], want[v.Keys.SessionAffinity], want[v.Keys.TrafficPolicy] = test.ranges, test.affinity, test.policy
+			want[v.Keys.SourceRanges], want[v.Keys.SessionAffinity] = test.ranges, test.affinity
+			want[v.Keys.TrafficPolicy] = test.policy
 			created := project.Decide(v).Steps[0].Slice
 			if diff := cmp.Diff(want, created.Annotations); diff != "" {
 				t.Errorf("a mux on gateways (-want +got):\n%s", diff)

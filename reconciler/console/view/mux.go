@@ -68,7 +68,8 @@ func stateOf(s *sight.Sight) (state, reason, message string) {
 	case mux == nil:
 		return muxMissing, string(plan.MuxNotFound),
 			fmt.Sprintf(
-				`channels name this mux, and there is none: a Service by that name needs type LoadBalancer and annotation %s: "true"; `+
+				`channels name this mux, and there is none: a Service by that name needs type LoadBalancer and `+
+					`annotation %s: "true"; `+
 					"or create the channels again with another class", s.World.Keys.Multiplexer)
 	case mux.Deleting:
 		return muxDeleting, string(plan.MuxNotFound), "the mux is being deleted: its channels lose their address"

@@ -147,7 +147,8 @@ func TestNamesLeaveRoomForOtherAnnotations(t *testing.T) {
 					plan.HostnameHolder{Hostname: fmt.Sprintf(format, i), Namespace: "a"})
 			}
 			annotations, bytes := plan.Mux(w, plan.Memory{}).Publish.Annotations, 0
-			for _, key := range []string{validation.FormerHostname, validation.ExternalDNSHostname, w.Keys.AggregatedExternalDNS} {
+			for _, key := range []string{validation.FormerHostname, validation.ExternalDNSHostname,
+				w.Keys.AggregatedExternalDNS} {
 				if got := len(strings.Split(annotations[key], ",")); got != tc.want {
 					t.Errorf("%d names in %s, want %d", got, key, tc.want)
 				}

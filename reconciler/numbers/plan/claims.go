@@ -36,8 +36,8 @@ func (r *reader) rebuilt() []Claim {
 //	the original's           as the ledger says, and claims for ports on the mux that the ledger lacks
 //	good, the mux lost its   the same: nobody can tell whether the ledger is an old backup
 //	generation
-//	lost or emptied          rebuilt from the last good ledger, if this process remembers one, from the mux, our slices, and the channels'
-//	                         ports annotations
+//	lost or emptied          rebuilt from the last good ledger, if this process remembers one, from the mux, our
+//	                         slices, and the channels' ports annotations
 //	edited                   rebuilt, and the ledger's claims that the mux doesn't contradict
 //	none yet (a new mux)     rebuilt, which finds nothing
 //	unusable                 frozen, with the last good ledger, or else rebuilt from the mux

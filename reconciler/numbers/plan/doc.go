@@ -18,14 +18,15 @@
 //	gatherNames  which DNS names the mux has
 //	decideWrites the ledger and the mux as they are from now on
 //	tell         what each channel shows: address, conditions, ports
-//	confirm      which channels a live read must confirm first, because they lose something, and whether the mux must be read
+//	confirm      which channels lose something, so that a live read must confirm them first, and whether the mux, too
 //
 // The order in which a Plan is carried out keeps a number from ever having two owners:
 //
 //	Reserve  the ledger: new claims, and claims that are released
 //	Hide     addresses off channels that lose their last port
 //	Publish  the mux: ports, annotations, the ledger's name and generation
-//	Settle   the ledger: a released number is free, or reserved for its owner for a while; and changes that need no write of the mux
+//	Settle   the ledger: a released number is free, or reserved for its owner for a while; and changes that need no
+//	         write of the mux
 //	Show     channels: address, conditions, ports
 //
 // A number that goes to another channel takes two passes or more. First it leaves the mux, then the ledger: at once, or

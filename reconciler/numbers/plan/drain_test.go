@@ -108,7 +108,8 @@ func (c *cluster) checkGone(t *testing.T) {
 			t.Errorf("the mux still has %s (%d)", port.Name, port.Port)
 		}
 	}
-	for _, key := range []string{keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS} {
+	for _, key := range []string{keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary,
+		keys.AggregatedExternalDNS} {
 		if value := c.mux().Annotations[key]; value != "" {
 			t.Errorf("the mux still has %s: %q", key, value)
 		}

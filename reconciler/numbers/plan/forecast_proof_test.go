@@ -15,7 +15,8 @@ import (
 // owner takes a held number away.
 const narrowed = `
 kind: Service
-metadata: {namespace: svc-mux, name: mux, annotations: {svc-mux.nowake.ai/multiplexer: "true", svc-mux.nowake.ai/port-range: 20000-20009}}
+metadata: {namespace: svc-mux, name: mux, annotations: {svc-mux.nowake.ai/multiplexer: "true",
+  svc-mux.nowake.ai/port-range: 20000-20009}}
 spec:
   ports:
   - {name: placeholder, port: 101}

@@ -103,7 +103,8 @@ func (b *book) nearest(ranges validation.PortRanges, asked Slot) int32 {
 	for _, run := range ranges.Ranges() {
 		above := validation.PortRange{First: max(run.First, asked.Number), Last: run.Last}
 		below := validation.PortRange{First: run.First, Last: min(run.Last, asked.Number)}
-		for _, number := range [...]int32{firstFree(above, b.taken[asked.Protocol]), lastFree(below, b.taken[asked.Protocol])} {
+		for _, number := range [...]int32{firstFree(above, b.taken[asked.Protocol]),
+			lastFree(below, b.taken[asked.Protocol])} {
 			if number != 0 && (best == 0 || distance(number, asked) < distance(best, asked)) {
 				best = number
 			}

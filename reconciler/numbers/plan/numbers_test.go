@@ -140,7 +140,8 @@ func TestSpanWithout(t *testing.T) {
 }
 
 func TestARunIsAddedAsItsNumbersAre(t *testing.T) {
-	for _, run := range []validation.PortRange{{First: 1, Last: 1}, {First: 63, Last: 64}, {First: 64, Last: 127}, {First: 65, Last: 126}, {First: 100, Last: 1000}, {First: 65535, Last: 65535}, {First: 1, Last: 65535}} {
+	for _, run := range []validation.PortRange{{First: 1, Last: 1}, {First: 63, Last: 64}, {First: 64, Last: 127},
+		{First: 65, Last: 126}, {First: 100, Last: 1000}, {First: 65535, Last: 65535}, {First: 1, Last: 65535}} {
 		var all, one numberSet
 		all.addRun(run)
 		for number := run.First; number <= run.Last; number++ {

@@ -16,7 +16,8 @@ import (
 //
 //	newcomer                     refused, gets no port
 //	incumbent that adds them     refused, its ports leave the mux, its numbers are held until it gives the ranges up
-//	published by the original    refused, keeps its ports as long as it shows an address: the original dropped source ranges
+//	published by the original    refused, keeps its ports as long as it shows an address: the original dropped
+//	                             source ranges
 
 // On a mux on gateways, the channels of a namespace may have MaxSourceRanges together: each costs the gateways memory
 // and time. Beyond that, channels without a port are refused first, then those with the most source ranges.

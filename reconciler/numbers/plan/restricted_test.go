@@ -84,7 +84,8 @@ func TestANamespaceHasALimitOfSourceRanges(t *testing.T) {
 		})
 	}
 	verdict := plan.Mux(with(world(true, sixteen()...), newcomer), plan.Memory{}).Verdicts[0]
-	if want := "1 networks are too many: the channels of namespace greedy may have 4096 together on the mux"; !strings.Contains(verdict.Message, want) {
+	const want = "1 networks are too many: the channels of namespace greedy may have 4096 together on the mux"
+	if !strings.Contains(verdict.Message, want) {
 		t.Errorf("%q doesn't say %q", verdict.Message, want)
 	}
 }

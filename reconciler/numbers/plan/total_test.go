@@ -95,7 +95,8 @@ func anyMux(r *rapid.T) *corev1.Service {
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: muxKey.Namespace, Name: muxKey.Name}}
 	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
 	svc.Annotations = map[string]string{"svc-mux.nowake.ai/multiplexer": "true"}
-	for _, key := range [...]string{"port-range", "explicit-range", "max-ports", "generation", "release-grace", "placeholder", "allowed-protocols"} {
+	for _, key := range [...]string{"port-range", "explicit-range", "max-ports", "generation", "release-grace",
+		"placeholder", "allowed-protocols"} {
 		value := rapid.SampledFrom(map[string][]string{
 			"port-range": {"", "20000-20001", "1-65535", "80"}, "explicit-range": {"", "80"}, "max-ports": {"", "1", "3"},
 			"generation": {"", "1", "2", "9223372036854775807"}, "release-grace": {"", "1h"},

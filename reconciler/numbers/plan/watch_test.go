@@ -482,7 +482,8 @@ func (c *cluster) atRest(p *plan.Plan) error {
 		return nil
 	}
 	live := plan.ReadMux(c.language, c.mux(), false).Spans()
-	held, lacks, reached := map[types.NamespacedName]int{}, map[types.NamespacedName]bool{}, map[types.NamespacedName]bool{}
+	held, lacks := map[types.NamespacedName]int{}, map[types.NamespacedName]bool{}
+	reached := map[types.NamespacedName]bool{}
 	if c.ledger != nil {
 		for _, claim := range c.ledger.Claims {
 			svc := c.services[claim.Owner.Channel]

@@ -46,7 +46,8 @@ func ledgers() *rapid.Generator[plan.Ledger] {
 			Provider:   rapid.SampledFrom([]string{"", "gke"}).Draw(t, "provider"),
 			Generation: rapid.Int64Min(0).Draw(t, "generation"),
 		}
-		for _, c := range rapid.SliceOfNDistinct(claim, 0, 20, func(c plan.Claim) plan.Slot { return c.Slot() }).Draw(t, "claims") {
+		for _, c := range rapid.SliceOfNDistinct(claim, 0, 20,
+			func(c plan.Claim) plan.Slot { return c.Slot() }).Draw(t, "claims") {
 			if ledger.Claims = append(ledger.Claims, c); contradiction(&ledger) != nil {
 				ledger.Claims = ledger.Claims[:len(ledger.Claims)-1]
 			}
