@@ -35,9 +35,11 @@ func TestNearest(t *testing.T) {
 func TestNoSuggestionAmongVeryManyPorts(t *testing.T) {
 	lang := language(t)
 	for ports, want := range map[int]string{
-		maxMeant: `port "pot-7" is not one of this Service's ports (port-0, port-1, port-2, port-3, port-4, port-5, port-6, port-7 and 248 more): did you mean port-7?`,
+		maxMeant: `port "pot-7" is not one of this Service's ports (port-0, port-1, port-2, port-3, port-4, port-5, ` +
+			`port-6, port-7 and 248 more): did you mean port-7?`,
 		maxMeant +
-			1: `port "pot-7" is not one of this Service's ports (port-0, port-1, port-2, port-3, port-4, port-5, port-6, port-7 and 249 more): use one of these names, or remove the entry`,
+			1: `port "pot-7" is not one of this Service's ports (port-0, port-1, port-2, port-3, port-4, port-5, port-6, ` +
+			`port-7 and 249 more): use one of these names, or remove the entry`,
 	} {
 		svc := manyPorts(lang, ports)
 		svc.Annotations[lang.Keys().ExternalPorts] = "pot-7:auto"

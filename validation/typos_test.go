@@ -150,7 +150,8 @@ func TestOurOwnKeysAreNotTypos(t *testing.T) {
 	svc.Annotations = map[string]string{}
 	keys := language(t).Keys()
 	for _, key := range []string{
-		keys.Ports, keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary, keys.AggregatedExternalDNS, keys.Managed,
+		keys.Ports, keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary,
+		keys.AggregatedExternalDNS, keys.Managed,
 		keys.Mux,
 	} {
 		svc.Annotations[key] = "x"

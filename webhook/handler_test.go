@@ -200,10 +200,14 @@ func TestMetrics(t *testing.T) {
 # TYPE svc_lb_mux_admission_denials_total counter
 svc_lb_mux_admission_denials_total{reason="InvalidPortMapping"} 1
 svc_lb_mux_admission_denials_total{reason="InvalidSourceRanges"} 1
-# HELP svc_lb_mux_admission_failed_requests_total Requests without an answer: not a review, too slow, or incomplete (4xx); reviews that failed (500); reviews refused because those in progress used all memory set aside for them (503).
+# HELP svc_lb_mux_admission_failed_requests_total Requests without an answer: not a review, too slow, ` +
+		`or incomplete (4xx); reviews that failed (500); ` +
+		`reviews refused because those in progress used all memory set aside for them (503).
 # TYPE svc_lb_mux_admission_failed_requests_total counter
 svc_lb_mux_admission_failed_requests_total{code="400"} 1
-# HELP svc_lb_mux_admission_reviews_total Reviews answered, by operation, by kind of Service (mux, channel, both, stranger, or unread if the Service wasn't needed or can't be decoded) and by decision (allowed, warned, denied).
+# HELP svc_lb_mux_admission_reviews_total Reviews answered, by operation, ` +
+		`by kind of Service (mux, channel, both, stranger, or unread if the Service wasn't needed or can't be decoded) ` +
+		`and by decision (allowed, warned, denied).
 # TYPE svc_lb_mux_admission_reviews_total counter
 svc_lb_mux_admission_reviews_total{decision="allowed",kind="channel",operation="CREATE"} 1
 svc_lb_mux_admission_reviews_total{decision="allowed",kind="unread",operation="other"} 1

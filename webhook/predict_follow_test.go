@@ -88,7 +88,8 @@ func (s *apiServer) kubeconfig(t *testing.T) string { return kubeconfigOf(t, s.U
 func kubeconfigOf(t *testing.T, url string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	text := `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c"}}],` +
+	text := `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c",` +
+		`"context":{"cluster":"c"}}],` +
 		`"clusters":[{"name":"c","cluster":{"server":"` + url + `"}}]}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

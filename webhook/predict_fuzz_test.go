@@ -19,13 +19,16 @@ func FuzzTrim(f *testing.F) {
 	noted := mux.DeepCopy()
 	noted.Annotations[corev1.LastAppliedConfigAnnotation] = `{"spec":{"ports":[{"port":101}]}}`
 	noted.Labels = map[string]string{validation.DefaultPrefix + "/port-range": "1-2"}
-	for _, svc := range []*corev1.Service{mux, noted, channel(nil), annotated("external-ports", "http:0,grpc:http"), annotated("ports", "http:80->20001")} {
+	for _, svc := range []*corev1.Service{mux, noted, channel(nil), annotated("external-ports", "http:0,grpc:http"),
+		annotated("ports", "http:80->20001")} {
 		f.Add(marshal(f, svc))
 	}
 	f.Add(
 		[]byte(
-			`{"metadata":{"managedFields":[{"operation":"Apply","fieldsV1":{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}}],
-		"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.7"}]}}}`))
+			`{"metadata":{"managedFields":[{"operation":"Apply",
+				"fieldsV1":{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}}],
+		"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer"},
+		"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.7"}]}}}`))
 	lang := testLanguage(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		svc := &corev1.Service{}

@@ -114,7 +114,8 @@ func onGateways(mux *corev1.Service) *corev1.Service {
 
 func TestSourceRangesAreWarnedOf(t *testing.T) {
 	const depends = `spec.loadBalancerSourceRanges: "10.0.0.0/8" is honoured only if the mux is on gateways`
-	const refuses = `spec.loadBalancerSourceRanges: the mux svc-mux/mux is open to every client and can't honour "10.0.0.0/8"`
+	const refuses = `spec.loadBalancerSourceRanges: the mux svc-mux/mux is open to every client and can't ` +
+		`honour "10.0.0.0/8"`
 	web := func() *corev1.Service { return named("team-a", "web", 80) }
 	for name, tc := range map[string]struct {
 		mux, old *corev1.Service
@@ -218,7 +219,8 @@ func TestDenialIsCountedAndNamesItsField(t *testing.T) {
 	seer.strict, seer.hide = true, true
 	got := seer.review(t, request(t, nil, named("team-a", "web", 8080)))
 	want := []metav1.StatusCause{{Type: "MuxPortConflict", Field: "spec.ports",
-		Message: `port "http" asks for 8080/TCP, which a channel of another namespace has: ask for another number such as 8081`}}
+		Message: `port "http" asks for 8080/TCP, ` +
+			`which a channel of another namespace has: ask for another number such as 8081`}}
 	if diff := cmp.Diff(want, got.Result.Details.Causes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

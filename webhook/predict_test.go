@@ -102,7 +102,8 @@ func deletionOf(t testing.TB, svc *corev1.Service) *admissionv1.AdmissionRequest
 	return req
 }
 
-const conflict = `port "http" asks for 8080/TCP, and team-b/api (port "http") has it: ask for another number such as 8081`
+const conflict = `port "http" asks for 8080/TCP, ` +
+	`and team-b/api (port "http") has it: ask for another number such as 8081`
 
 func TestPredictions(t *testing.T) {
 	api := named("team-b", "api", 8080)

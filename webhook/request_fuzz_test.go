@@ -27,7 +27,8 @@ import (
 func FuzzRequest(f *testing.F) {
 	good := body(f, request(f, nil, channel(nil)))
 	denied := body(f, request(f, nil, annotated("external-ports", "http:0")))
-	for _, text := range [][]byte{good, denied, {}, []byte("[["), []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"\ud800"}}`)} {
+	for _, text := range [][]byte{good, denied, {}, []byte("[["),
+		[]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"\ud800"}}`)} {
 		f.Add("POST", Path, "application/json", "Accept: application/json", text, uint32(0), int64(asItIs), false)
 	}
 	f.Add("POST", Path, "application/json; charset=utf-8", "", denied, uint32(chunkSize), int64(inChunks), true)
@@ -42,7 +43,8 @@ func FuzzRequest(f *testing.F) {
 	f.Add("POST", Path, ";;", "", good, uint32(0), int64(asItIs), true)
 	f.Add("GET", Path, "application/json", "", good, uint32(0), int64(asItIs), false)
 	f.Add("CONNECT", Path, "application/json", "", good, uint32(0), int64(asItIs), false)
-	for _, target := range []string{"/", Path + "/", "/" + Path, "/%76alidate", Path + "?timeout=5s", "*", "http://other" + Path, "/a/.." + Path} {
+	for _, target := range []string{"/", Path + "/", "/" + Path, "/%76alidate", Path + "?timeout=5s", "*", "http://other" +
+		Path, "/a/.." + Path} {
 		f.Add("POST", target, "application/json", "", good, uint32(0), int64(asItIs), false)
 	}
 

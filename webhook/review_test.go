@@ -21,7 +21,8 @@ func TestDenialListsAllProblems(t *testing.T) {
 	bad.Spec.Ports[1].Name = ""
 	got := Review(testLanguage(t), request(t, nil, bad)).Response
 	wrongName := `port "grcp" is not one of this Service's ports (http): use one of these names, or remove the entry`
-	wrongNumber := `port "http" wants "99999", which is neither a number from 1 to 65535 in plain digits, nor a range such as 10000-10099, nor auto`
+	wrongNumber := `port "http" wants "99999", which is neither a number from 1 to 65535 in plain digits, ` +
+		`nor a range such as 10000-10099, nor auto`
 	noName := `port 9090/TCP has no name: give it one, such as name: http`
 	want := &admissionv1.AdmissionResponse{UID: "0af3", Result: &metav1.Status{
 		Status: "Failure", Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
