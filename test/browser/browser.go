@@ -62,9 +62,11 @@ type Tab struct {
 
 // watching makes the page record violations of its security policy, and long tasks.
 const watching = `window.refusals = []
-document.addEventListener('securitypolicyviolation', (e) => window.refusals.push('refused: ' + e.violatedDirective + ' ' + e.blockedURI))
+document.addEventListener('securitypolicyviolation',
+	(e) => window.refusals.push('refused: ' + e.violatedDirective + ' ' + e.blockedURI))
 window.tasks = []
-new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask', buffered: true })`
+new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((e) => e.duration)))
+	.observe({ type: 'longtask', buffered: true })`
 
 // Open opens a tab. Any fault on it fails the test.
 func (c Chromium) Open(t *testing.T, url string) *Tab {

@@ -143,7 +143,8 @@ func TestCAOutlivesItsCertificates(t *testing.T) {
 		leaf != "2160h" {
 		t.Errorf("the CA lasts %s, the certificate %s", ca, leaf)
 	}
-	for name, want := range map[string]any{"svc-mux-webhook-ca": []any{"cert sign", "server auth"}, "svc-mux-webhook": []any{"digital signature", "server auth"}} {
+	for name, want := range map[string]any{"svc-mux-webhook-ca": []any{"cert sign", "server auth"},
+		"svc-mux-webhook": []any{"digital signature", "server auth"}} {
 		if usages, _,
 			_ := unstructured.NestedFieldNoCopy(foreign(t, objects, "Certificate", name), "spec",
 			"usages"); !reflect.DeepEqual(usages, want) {

@@ -89,7 +89,8 @@ func TestConsolePortIsTheOneItListensOn(t *testing.T) {
 				t.Errorf("the container has the ports %v", ports)
 			}
 			text := notes(t, "--set="+tc.flags)
-			for _, want := range []string{fmt.Sprintf("http://localhost:%d ", tc.want), fmt.Sprintf("deployment/svc-mux %d ", tc.want)} {
+			for _, want := range []string{fmt.Sprintf("http://localhost:%d ", tc.want),
+				fmt.Sprintf("deployment/svc-mux %d ", tc.want)} {
 				if !strings.Contains(text, want) {
 					t.Errorf("the notes lack %q:\n%s", want, text)
 				}

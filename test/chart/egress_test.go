@@ -18,7 +18,8 @@ import (
 // TestEgress renders the connections that each process may make. Without the setting, the policies don't limit them.
 func TestEgress(t *testing.T) {
 	const on = "networkPolicy.egress.enabled=true"
-	apiServer, webhook := "anywhere 443 6443", "app.kubernetes.io/instance=svc-mux,app.kubernetes.io/name=svc-mux-webhook reviews"
+	apiServer := "anywhere 443 6443"
+	webhook := "app.kubernetes.io/instance=svc-mux,app.kubernetes.io/name=svc-mux-webhook reviews"
 	for name, tc := range map[string]struct {
 		flags               string
 		reconciler, webhook []string

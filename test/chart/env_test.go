@@ -49,7 +49,8 @@ func TestTheChartRefusesWhatTheReconcilerWould(t *testing.T) {
 				says(t, refused(t, level, env), tc.env+` "`+tc.value+`"`)
 				return
 			}
-			for _, variable := range named[*appsv1.Deployment](t, render(t, level, env), "svc-mux").Spec.Template.Spec.Containers[0].Env {
+			for _, variable := range named[*appsv1.Deployment](t, render(t, level, env),
+				"svc-mux").Spec.Template.Spec.Containers[0].Env {
 				if variable.Name == tc.env && variable.Value != tc.value {
 					t.Errorf("the pod's variable is %q", variable.Value)
 				}

@@ -19,10 +19,12 @@ import (
 
 // pools sets two pools: one on nodes, one on machines outside of the cluster.
 const pools = `--set-json=gateways.pools=[
-	{"name": "rack", "addresses": ["192.0.2.0/24"], "exclude": ["192.0.2.1"], "routerIDs": [51, "60-62"], "returnPath": "routed",
-	 "nodeSelector": {"rack": "a"}, "tolerations": [{"operator": "Exists"}], "interface": "eth1", "backendNetworks": ["10.0.0.0/8"],
-	 "vrrpUnicast": true, "advertInterval": "200ms", "probeBackends": "2s", "releaseGrace": "10m"},
-	{"name": "far", "addresses": ["198.51.100.0/24"], "announce": "none", "machines": "outside", "muxesPerNamespace": 20, "maxCapacity": 4, "gateways": {"names": ["far-1"]}}]`
+	{"name": "rack", "addresses": ["192.0.2.0/24"], "exclude": ["192.0.2.1"], "routerIDs": [51, "60-62"],
+	 "returnPath": "routed", "nodeSelector": {"rack": "a"}, "tolerations": [{"operator": "Exists"}],
+	 "interface": "eth1", "backendNetworks": ["10.0.0.0/8"], "vrrpUnicast": true,
+	 "advertInterval": "200ms", "probeBackends": "2s", "releaseGrace": "10m"},
+	{"name": "far", "addresses": ["198.51.100.0/24"], "announce": "none", "machines": "outside", "muxesPerNamespace": 20,
+	 "maxCapacity": 4, "gateways": {"names": ["far-1"]}}]`
 
 // TestGatewaysAreOffByDefault checks that no object of gateways is rendered without a pool.
 func TestGatewaysAreOffByDefault(t *testing.T) {
@@ -169,7 +171,8 @@ func TestEachPoolHasAnAccount(t *testing.T) {
 func TestGatewayValuesAreChecked(t *testing.T) {
 	for name, test := range map[string]struct{ flag, want string }{
 		"a pool twice": {
-			`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"announce":"none"},{"name":"p","addresses":["198.51.100.0/24"],"announce":"none"}]`,
+			`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"],"announce":"none"},{"name":"p",` +
+				`"addresses":["198.51.100.0/24"],"announce":"none"}]`,
 			`gateways.pools has "p" twice`,
 		},
 		"no router ID": {`--set-json=gateways.pools=[{"name":"p","addresses":["192.0.2.0/24"]}]`,

@@ -138,7 +138,8 @@ func TestDashboardIsRenderedUnchanged(t *testing.T) {
 		t.Errorf("labels %v, want grafana_dashboard for Grafana's sidecar", config.Labels)
 	}
 	var got, want any
-	for to, data := range map[*any][]byte{&got: []byte(config.Data["svc-lb-mux.json"]), &want: read(t, filepath.Join(folder, "dashboards", "svc-lb-mux.json"))} {
+	for to, data := range map[*any][]byte{&got: []byte(config.Data["svc-lb-mux.json"]),
+		&want: read(t, filepath.Join(folder, "dashboards", "svc-lb-mux.json"))} {
 		if err := json.Unmarshal(data, to); err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,8 @@ func TestNothingOfAPythonProcessIsPassedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, word := range []string{"--standalone", "main.py", "python", "0.1.2", "NodePort\n", "port: health", "startupProbe"} {
+		for _, word := range []string{"--standalone", "main.py", "python", "0.1.2", "NodePort\n", "port: health",
+			"startupProbe"} {
 			if strings.Contains(string(text), word) {
 				t.Errorf("%q is rendered in\n%s", word, text)
 			}
@@ -158,7 +159,8 @@ func TestMuxAnnotationsOfAProvider(t *testing.T) {
 			}
 		})
 	}
-	target := `--set=defaultLoadBalancer.provider=aws,defaultLoadBalancer.annotations.service\.beta\.kubernetes\.io/aws-load-balancer-nlb-target-type=ip`
+	target := `--set=defaultLoadBalancer.provider=aws,` +
+		`defaultLoadBalancer.annotations.service\.beta\.kubernetes\.io/aws-load-balancer-nlb-target-type=ip`
 	if got := named[*corev1.Service](t, render(t, target), "mux").Annotations[awsTarget]; got != "ip" {
 		t.Errorf("the target type of the values is lost: %s", got)
 	}

@@ -153,7 +153,8 @@ func TestDeploymentKeepsTheOriginalsSelector(t *testing.T) {
 func TestLongNamesMakeValidSelectors(t *testing.T) {
 	for _, length := range []int{54, 55, 63} {
 		name := strings.Repeat("n", length)
-		for part, want := range map[string]string{"webhook": name[:min(length, 55)] + "-webhook", "gateways": name[:54] + "-gateways"} {
+		for part, want := range map[string]string{"webhook": name[:min(length, 55)] + "-webhook",
+			"gateways": name[:54] + "-gateways"} {
 			found := selectors(t, render(t, append(everything(), "--set=nameOverride="+name+",fullnameOverride=x")...))
 			if got, _ := found["Deployment x-"+part].RequiresExactMatch("app.kubernetes.io/name"); got != want {
 				t.Errorf("with %d characters, the pods of %s have the name %q, want %q", length, part, got, want)

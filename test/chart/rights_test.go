@@ -26,7 +26,8 @@ func TestRights(t *testing.T) {
 		t.Errorf("roles in mux namespaces (-want +got):\n%s", diff)
 	}
 	says(t, strings.Join(args(t, objects, "svc-mux"), " "), "--mux-namespaces=infra,team-a")
-	for _, binding := range all[*rbacv1.ClusterRoleBinding](render(t, "--set=serviceAccount.create=false,serviceAccount.name=theirs")) {
+	for _, binding := range all[*rbacv1.ClusterRoleBinding](render(t,
+		"--set=serviceAccount.create=false,serviceAccount.name=theirs")) {
 		if subject := binding.Subjects[0]; subject.Namespace != namespace || subject.Name != "theirs" &&
 			subject.Name != "svc-mux-webhook" {
 			t.Errorf("%s binds %v", binding.Name, subject)
@@ -49,7 +50,8 @@ func TestUninstallHookHasTheReconcilersRights(t *testing.T) {
 	for _, role := range all[*rbacv1.Role](objects) {
 		rules[role.Namespace+"/"+role.Name] = role.Rules
 	}
-	for _, name := range []string{"svc-mux.infra", "infra/svc-mux.infra.muxes", "team-a/svc-mux.infra.muxes", "infra/svc-mux-lease"} {
+	for _, name := range []string{"svc-mux.infra", "infra/svc-mux.infra.muxes", "team-a/svc-mux.infra.muxes",
+		"infra/svc-mux-lease"} {
 		if diff := cmp.Diff(rules[name], rules[name+".drain"]); diff != "" || len(rules[name]) == 0 {
 			t.Errorf("%s (-reconciler +goodbye):\n%s", name, diff)
 		}

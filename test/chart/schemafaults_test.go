@@ -11,7 +11,8 @@ import (
 func TestFaultsOfASchemaAreFound(t *testing.T) {
 	const text = "## Names\n\nweb:\n  # The port.\n  port: 1\n# A list of `{name: …}`.\nlist: []\n"
 	const schema = `{"additionalProperties": false, "definitions": {"number": {"type": "integer"}}, "properties": {
-		"web": {"additionalProperties": false, "properties": {"port": {"$ref": "#/definitions/number", "description": "The port."}}},
+		"web": {"additionalProperties": false,
+			"properties": {"port": {"$ref": "#/definitions/number", "description": "The port."}}},
 		"list": {"description": "A list of ` + "`{name: …}`" + `.", "anyOf": [{"type": "null"}, {"type": "array", "items":
 			{"additionalProperties": false, "properties": {"name": {"description": "A name.", "type": "string"}}}}]}}}`
 	for name, tc := range map[string]struct {

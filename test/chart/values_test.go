@@ -63,7 +63,8 @@ func TestUnknownKeysAreRefusedInEachSection(t *testing.T) {
 		flags = append(flags, "--set="+join(section, "unknownKey")+"=1")
 	}
 	message := refused(t, flags...)
-	for _, section := range append(sections, "certs.certManager.issuerRef", "gateways.pools.0", "gateways.pools.0.gateways") {
+	for _, section := range append(sections, "certs.certManager.issuerRef", "gateways.pools.0",
+		"gateways.pools.0.gateways") {
 		pointer := ""
 		if section != "" {
 			pointer = "/" + strings.ReplaceAll(section, ".", "/")

@@ -78,7 +78,8 @@ func (w *world) synced(t *testing.T) {
 	w.Kubectl(t, "delete", "service", "probe", "--namespace="+shop, "--ignore-not-found")
 	w.Apply(
 		t, fmt.Sprintf(
-			`{apiVersion: v1, kind: Service, metadata: {name: probe, namespace: %s}, spec: {selector: {app: asker}, ports: [%s]}}`, shop, onePort))
+			`{apiVersion: v1, kind: Service, metadata: {name: probe, namespace: %s}, spec: {selector: {app: asker}, `+
+				`ports: [%s]}}`, shop, onePort))
 	ip := w.service(t, shop, "probe").Spec.ClusterIP
 	w.answers(t, w.Inside(), packets.HTTP, at(ip, 80), ofApp("asker"))
 	for _, node := range w.Nodes() {

@@ -16,7 +16,8 @@ func testImport(t *testing.T, w *world) {
 	w.mux(t, "imported")
 	service := `
 ---
-{apiVersion: v1, kind: Service, metadata: {name: %[1]s, namespace: %[2]s}, spec: {selector: {app: %[1]s}, ports: [%[3]s]}}`
+{apiVersion: v1, kind: Service, metadata: {name: %[1]s, namespace: %[2]s},
+  spec: {selector: {app: %[1]s}, ports: [%[3]s]}}`
 	w.Apply(t, app("orders", 1)+app("names", 1)+
 		fmt.Sprintf(service, "orders", shop, "{name: sql, port: 5432, targetPort: 8080}")+
 		fmt.Sprintf(service, "names", shop, "{name: dns-tcp, port: 53, targetPort: 8080}, {name: dns, port: 53, "+
@@ -25,7 +26,8 @@ func testImport(t *testing.T, w *world) {
 {apiVersion: v1, kind: ConfigMap, metadata: {name: tcp-services, namespace: ingress-nginx},
  data: {"9000": "shop/orders:5432", "9053": "shop/names:53"}}
 ---
-{apiVersion: v1, kind: ConfigMap, metadata: {name: udp-services, namespace: ingress-nginx}, data: {"9000": "shop/names:53"}}`)
+{apiVersion: v1, kind: ConfigMap, metadata: {name: udp-services, namespace: ingress-nginx},
+  data: {"9000": "shop/names:53"}}`)
 	w.rolledOut(t, "orders", "names")
 
 	svcmux, err := product.CommandLine(t.Context(), t.TempDir(), product.Version)

@@ -127,7 +127,8 @@ func channelIn(namespace, name, mux, app, externalPorts string, ports ...string)
 ---
 {apiVersion: v1, kind: Service,
  metadata: {name: %s, namespace: %s, annotations: {%s/external-ports: %q}},
- spec: {type: LoadBalancer, loadBalancerClass: %s/%s.%s, allocateLoadBalancerNodePorts: false, ipFamilyPolicy: PreferDualStack,
+ spec: {type: LoadBalancer, loadBalancerClass: %s/%s.%s, allocateLoadBalancerNodePorts: false,
+   ipFamilyPolicy: PreferDualStack,
   selector: {app: %s}, ports: [%s]}}`,
 		name, namespace, prefix, externalPorts, prefix, mux, edge, app, strings.Join(ports, ", "))
 }
@@ -159,7 +160,8 @@ spec:
         image: %[4]s
         args: [serve]
         ports: [{name: web, containerPort: 8080}]
-        readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 60}
+        readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1, failureThreshold: 1,
+          timeoutSeconds: 60}
         # The pod becomes unready first, and serves until every proxy has noticed.
         lifecycle: {preStop: {exec: {command: [/pod, leave, "%[6]d"]}}}
       terminationGracePeriodSeconds: 90`, name, shop, replicas, cluster.PodImage,

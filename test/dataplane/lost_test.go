@@ -226,7 +226,8 @@ func (w *world) whatPodsDid(t *testing.T) {
 		for _, reason := range []string{"Killing", "Unhealthy"} {
 			t.Log(w.Kubectl(t, "get", "events", "--namespace="+shop, "--field-selector=reason="+reason,
 				"--sort-by=.metadata.creationTimestamp",
-				"--output=custom-columns=AT:.metadata.creationTimestamp,LAST:.lastTimestamp,POD:.involvedObject.name,MESSAGE:.message"))
+				"--output=custom-columns=AT:.metadata.creationTimestamp,LAST:.lastTimestamp,POD:.involvedObject.name,"+
+					"MESSAGE:.message"))
 		}
 	}
 }

@@ -26,7 +26,8 @@ func (s *show) route(ctx context.Context) error {
 		"kubectl wait crd --all --for=condition=Established --timeout=60s > /dev/null",
 		"kubectl apply --filename test/demo/route.yaml",
 		"kubectl wait gateway/edge --namespace svc-mux --for=condition=Programmed --timeout=60s",
-		`kubectl wait tcproute/rooms --namespace chat --for=jsonpath='{.metadata.annotations.svc-mux\.nowake\.ai/ports}' --timeout=60s`,
+		`kubectl wait tcproute/rooms --namespace chat ` +
+			`--for=jsonpath='{.metadata.annotations.svc-mux\.nowake\.ai/ports}' --timeout=60s`,
 		"kubectl wait listenerset/rooms --namespace chat --for=condition=Programmed --timeout=60s",
 		"svcmux explain tcproute/rooms --namespace chat",
 	} {

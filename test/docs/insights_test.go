@@ -125,7 +125,8 @@ func TestSecurityInsightsHasTheFormOfItsSpecification(t *testing.T) {
 	if got.Header.SchemaVersion != "2.0.0" {
 		t.Errorf("schema-version is %q", got.Header.SchemaVersion)
 	}
-	for _, date := range []string{got.Header.LastUpdated, got.Header.LastReviewed, got.Repository.Security.Assessments.Self.Date} {
+	for _, date := range []string{got.Header.LastUpdated, got.Header.LastReviewed,
+		got.Repository.Security.Assessments.Self.Date} {
 		if !regexp.MustCompile(`^\d{4}-\d\d-\d\d$`).MatchString(date) {
 			t.Errorf("%q is no date", date)
 		}

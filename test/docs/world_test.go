@@ -129,7 +129,8 @@ func (w *world) away(t *testing.T) {
 
 // kinds are the kinds of objects that pages create. Their dependents are garbage-collected with them. The Gateway API's
 // CRDs stay: no other page notices them, and two pages need them.
-const kinds = "namespaces,services,deployments.apps,statefulsets.apps,configmaps,secrets,networkpolicies.networking.k8s.io,pods,serviceaccounts"
+const kinds = "namespaces,services,deployments.apps,statefulsets.apps,configmaps,secrets," +
+	"networkpolicies.networking.k8s.io,pods,serviceaccounts"
 
 func (w *world) objects(t *testing.T) []string {
 	t.Helper()

@@ -56,7 +56,8 @@ func (w *world) terraformed(t *testing.T, name string, advice advice) *terraform
 		}
 	}
 	w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: api, namespace: %s},
-		spec: {type: LoadBalancer, loadBalancerClass: %s, allocateLoadBalancerNodePorts: false, ports: [{name: https, port: 443}]}}`,
+		spec: {type: LoadBalancer, loadBalancerClass: %s, allocateLoadBalancerNodePorts: false,
+			ports: [{name: https, port: 443}]}}`,
 		p.shop, class))
 	w.rested(t, p)
 	return tf

@@ -15,7 +15,8 @@ import (
 // checkBills compares a program's bill of materials with the modules that the Go command lists for it.
 func checkBills(t *testing.T, tree, made string) {
 	t.Helper()
-	for _, program := range []string{"webhook linux/amd64", "reconciler linux/arm64", "svcmux " + platforms()[len(platforms())-1]} {
+	for _, program := range []string{"webhook linux/amd64", "reconciler linux/arm64", "svcmux " +
+		platforms()[len(platforms())-1]} {
 		name, platform, _ := strings.Cut(program, " ")
 		system, machine, _ := strings.Cut(platform, "/")
 		var bill struct {

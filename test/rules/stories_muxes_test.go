@@ -47,8 +47,10 @@ func storiesOfMuxes() map[string]story {
 		"the reconciler restarts while a mux is frozen, and the alert stays": {
 			about: "SvcLbMuxFrozen", length: 40 * time.Minute,
 			series: []string{
-				`svc_lb_mux_freeze_info{job="svc-lb-mux",mux_namespace="infra",mux="lb",pod="r",reason="PortAllocationStoreInvalid"} 1x9 stale`,
-				`svc_lb_mux_freeze_info{job="svc-lb-mux",mux_namespace="infra",mux="lb",pod="r2",reason="PortAllocationStoreInvalid"} _x11 1x40`,
+				`svc_lb_mux_freeze_info{job="svc-lb-mux",mux_namespace="infra",mux="lb",pod="r",` +
+					`reason="PortAllocationStoreInvalid"} 1x9 stale`,
+				`svc_lb_mux_freeze_info{job="svc-lb-mux",mux_namespace="infra",mux="lb",pod="r2",` +
+					`reason="PortAllocationStoreInvalid"} _x11 1x40`,
 			},
 			want: []string{"2m critical SvcLbMuxFrozen" + broken},
 		},

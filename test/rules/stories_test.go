@@ -114,7 +114,8 @@ func TestEachAlertHasStories(t *testing.T) {
 
 func stories() map[string]story {
 	all := map[string]story{}
-	for _, some := range []map[string]story{storiesOfRanges(), storiesOfLimits(), storiesOfMuxes(), storiesOfReconcilers(), storiesOfAdmission(), storiesOfCertificates()} {
+	for _, some := range []map[string]story{storiesOfRanges(), storiesOfLimits(), storiesOfMuxes(), storiesOfReconcilers(),
+		storiesOfAdmission(), storiesOfCertificates()} {
 		maps.Copy(all, some)
 	}
 	return all

@@ -56,7 +56,8 @@ func (p *promises) status(c *api.Change, process *process) string {
 // knowsPort returns whether any state of the mux that the process knows has the listener's port.
 func (p *promises) knowsPort(l *contract.Listener, process *process) bool {
 	wrote, _ := process.wrote[string(api.Services)+" "+l.Mux.String()].(*corev1.Service)
-	for _, svc := range [...]*corev1.Service{process.knows(l.Mux), process.began[l.Mux][l.Mux], wrote, process.learnt[l.Mux]} {
+	for _, svc := range [...]*corev1.Service{process.knows(l.Mux), process.began[l.Mux][l.Mux], wrote,
+		process.learnt[l.Mux]} {
 		name := slotsOf(svc)[plan.Slot{Number: l.Port, Protocol: l.Protocol}]
 		if name != "" && (p.owners[called{l.Mux, name}] == l.Key || p.holds(l.Mux, l.Key, name)) {
 			return true

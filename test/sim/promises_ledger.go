@@ -306,7 +306,8 @@ func (p *promises) stay(mux types.NamespacedName, now *plan.Ledger, process *pro
 		is[claim.Slot()] = claim
 	}
 	held := p.held[mux]
-	for _, slot := range slices.SortedFunc(maps.Keys(held), func(a, b plan.Slot) int { return compare(a.String(), b.String()) }) {
+	for _, slot := range slices.SortedFunc(maps.Keys(held),
+		func(a, b plan.Slot) int { return compare(a.String(), b.String()) }) {
 		old, claim := held[slot], is[slot]
 		if claim.Owner == old.Owner && claim.State == plan.Held {
 			continue

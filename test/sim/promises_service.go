@@ -50,7 +50,8 @@ func (p *promises) foreign(before, now *corev1.Service) string {
 	keys := p.sim.language.Keys()
 	ours := []string{keys.Ports, keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary,
 		keys.AggregatedExternalDNS,
-		validation.FormerHostname, validation.FormerCloudflareProxied, validation.ExternalDNSHostname, validation.CloudflareProxied}
+		validation.FormerHostname, validation.FormerCloudflareProxied, validation.ExternalDNSHostname,
+		validation.CloudflareProxied}
 	rest := func(annotations map[string]string) map[string]string {
 		annotations = maps.Clone(annotations)
 		maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(ours, key) })
@@ -110,7 +111,8 @@ func (p *promises) published(mux types.NamespacedName, before, now *corev1.Servi
 	}
 	// Another process still wrote into the former ledger while this one moved it: those claims aren't in force.
 	isMoved := p.home[mux] != "" && plan.ReadMux(p.sim.language, now, false).LedgerInForce != p.home[mux]
-	for _, slot := range slices.SortedFunc(maps.Keys(had), func(a, b plan.Slot) int { return compare(a.String(), b.String()) }) {
+	for _, slot := range slices.SortedFunc(maps.Keys(had),
+		func(a, b plan.Slot) int { return compare(a.String(), b.String()) }) {
 		claim, held := p.held[mux][slot]
 		if isMoved && p.told[place{mux, slot, claim.MuxName}] != claim.Owner {
 			continue

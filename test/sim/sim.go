@@ -218,7 +218,8 @@ func (s *Sim) describe(c *api.Change) string {
 		for _, port := range o.Spec.Ports {
 			text += fmt.Sprintf(" %s:%d/%s", port.Name, port.Port, port.Protocol)
 		}
-		for _, key := range [...]string{keys.Generation, keys.Ledger, keys.AllocationConfigMap, keys.ExternalPorts, keys.Ports, keys.PortRange, keys.Disabled} {
+		for _, key := range [...]string{keys.Generation, keys.Ledger, keys.AllocationConfigMap, keys.ExternalPorts,
+			keys.Ports, keys.PortRange, keys.Disabled} {
 			if value, is := o.Annotations[key]; is {
 				text += fmt.Sprintf(" %s=%q", strings.TrimPrefix(key, s.language.Prefix()+"/"), value)
 			}

@@ -169,7 +169,8 @@ func (c *count) covered(t *testing.T) {
 			t.Logf("never happened: %s", point)
 		}
 	}
-	for _, point := range [...]string{"410", "clock jump", "two leaders", "lost lead in mid-apply", "policy: port", "policy: its", "policy: exceeded",
+	for _, point := range [...]string{"410", "clock jump", "two leaders", "lost lead in mid-apply", "policy: port",
+		"policy: its", "policy: exceeded",
 		"webhook: denied", "webhook: nobody answers", "bookmark", "watch resumed", "crash before patch services",
 		"crash after patch services",
 		"told: QuotaExceeded", "told: ProtocolNotAllowed", "told: HostnameNotAllowed", "listener: programmed",
@@ -195,17 +196,20 @@ func points() []string {
 		"skipped states",
 		"start behind", "two leaders", "lost lead in mid-apply", "policy: port", "policy: its", "policy: exceeded",
 		"webhook: denied", "webhook: nobody answers", "no webhook answers", "bookmark", "watch resumed", "slow write"}
-	for _, deed := range [...]string{"breaks", "edits", "empties", "loses", "makes another's", "makes newer", "restores", "saves", "unlabels"} {
+	for _, deed := range [...]string{"breaks", "edits", "empties", "loses", "makes another's", "makes newer", "restores",
+		"saves", "unlabels"} {
 		list = append(list, "ledger: "+deed)
 	}
 	for _, reason := range bounded() {
 		list = append(list, "told: "+reason)
 	}
-	for _, write := range [...]string{"create configmaps", "create endpointslices", "delete configmaps", "delete endpointslices",
+	for _, write := range [...]string{"create configmaps", "create endpointslices", "delete configmaps",
+		"delete endpointslices",
 		"patch configmaps", "patch endpointslices", "patch services", "patch/status services"} {
 		list = append(list, "crash before "+write, "crash after "+write)
 	}
-	for _, request := range [...]string{"create configmaps", "create endpointslices", "delete configmaps", "delete endpointslices", "get configmaps", "get endpoints",
+	for _, request := range [...]string{"create configmaps", "create endpointslices", "delete configmaps",
+		"delete endpointslices", "get configmaps", "get endpoints",
 		"get services", "patch configmaps", "patch endpointslices", "patch services", "patch/status services"} {
 		for _, f := range faults() {
 			if !f.done || !strings.HasPrefix(request, "get") && !strings.HasPrefix(request, "list") {
@@ -220,7 +224,8 @@ func points() []string {
 // happen in every thousand histories.
 func pointsOfGateways() []string {
 	list := []string{"listener: programmed", "listener: refused"}
-	for _, request := range [...]string{"get gateways", "list listenersets", "create services", "delete services", "patch/status gatewayclasses", "patch/status gateways",
+	for _, request := range [...]string{"get gateways", "list listenersets", "create services", "delete services",
+		"patch/status gatewayclasses", "patch/status gateways",
 		"patch/status listenersets", "patch/status tcproutes", "patch/status udproutes"} {
 		if !strings.HasPrefix(request, "get") && !strings.HasPrefix(request, "list") {
 			list = append(list, "crash before "+request, "crash after "+request)
@@ -249,7 +254,8 @@ func TestSameSeedGivesTheSameHistory(t *testing.T) {
 // meant. Seeds 702703, 708155, 9007867, 13002716, 19009923 and 1041009264 break promises in known ways that are
 // excused. Seeds 3682 and 15004170 once revealed mutants that few other histories revealed.
 func TestSeedsThatFoundBugs(t *testing.T) {
-	for _, seed := range []uint64{14, 20, 21, 23, 27, 40, 42, 45, 46, 55, 58, 62, 80, 89, 99, 105, 122, 185, 194, 266, 275, 809, 1726, 1745, 501603,
+	for _, seed := range []uint64{14, 20, 21, 23, 27, 40, 42, 45, 46, 55, 58, 62, 80, 89, 99, 105, 122, 185, 194, 266, 275,
+		809, 1726, 1745, 501603,
 		501873, 503204, 503826, 505674, 505847, 20487, 22192, 507114,
 		500935, 20685, 508024, 26228, 702703, 705207, 707660, 708155,
 		10000096, 10000437, 10001259, 10001847, 10002951, 10005278, 913682, 10900899, 20000141, 20000604,

@@ -116,7 +116,8 @@ func versions(t *testing.T, b *browser.Tab) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	browser.Evaluate[bool](b,
-		`(() => { const menu = document.querySelector('select.version'); menu.value = 'v1.9.0'; return menu.dispatchEvent(new Event('change')) })()`)
+		`(() => { const menu = document.querySelector('select.version'); menu.value = 'v1.9.0'; `+
+			`return menu.dispatchEvent(new Event('change')) })()`)
 	b.Until("the same page of the other version",
 		`document.readyState === 'complete' && location.pathname.endsWith('/v1.9.0/muxes.html')`)
 }
@@ -149,7 +150,8 @@ func readable(t *testing.T, b *browser.Tab, from string, pages []string, width i
 		if wide := browser.Evaluate[int64](b, `document.documentElement.scrollWidth`); wide > width {
 			t.Errorf("%s is %d wide on a screen of %d: %v", page, wide, width, browser.Evaluate[[]string](b, wideParts))
 		}
-		for _, name := range browser.Evaluate[[]string](b, `performance.getEntriesByType('resource').map((entry) => entry.name)`) {
+		for _, name := range browser.Evaluate[[]string](b,
+			`performance.getEntriesByType('resource').map((entry) => entry.name)`) {
 			if !strings.HasPrefix(name, from) {
 				t.Errorf("%s requests %s", page, name)
 			}
@@ -171,7 +173,9 @@ func readable(t *testing.T, b *browser.Tab, from string, pages []string, width i
 }
 
 // wideParts names the elements that reach beyond the screen.
-const wideParts = `[...document.body.querySelectorAll('*')].filter((n) => n.getBoundingClientRect().right > innerWidth && !n.closest('pre, .table, #site-nav')).slice(0, 5).map((n) => n.tagName + '.' + n.className)`
+const wideParts = `[...document.body.querySelectorAll('*')]
+	.filter((n) => n.getBoundingClientRect().right > innerWidth && !n.closest('pre, .table, #site-nav'))
+	.slice(0, 5).map((n) => n.tagName + '.' + n.className)`
 
 // shots writes pictures of pages into the folder SITE_SHOTS, which help to change the design.
 func shots(t *testing.T, chromium browser.Chromium, from string) {
@@ -180,7 +184,8 @@ func shots(t *testing.T, chromium browser.Chromium, from string) {
 		return
 	}
 	b := chromium.Open(t, from+"/v1.10.0/index.html")
-	for _, page := range []string{"index", "channels", "console", "dataplane", "rules", "glossary", "gateways", "performance", "pages"} {
+	for _, page := range []string{"index", "channels", "console", "dataplane", "rules", "glossary", "gateways",
+		"performance", "pages"} {
 		for _, like := range []string{"light", "dark"} {
 			for size, width := range map[string]int64{"wide": 1440, "narrow": 390} {
 				b.Do(browser.Scheme(like), chromedp.EmulateViewport(width, 900), chromedp.Navigate(from+"/v1.10.0/"+page+".html"),

@@ -73,7 +73,8 @@ func (w *world) crowd(b *testing.B) {
 		fmt.Fprintf(&manifests, `
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: %[1]s, namespace: %[2]s, labels: {app: %[1]s}},
- spec: {nodeSelector: {%[3]s: "true"}, tolerations: [{key: %[3]s, operator: Exists}], containers: [{name: fake, image: fake}]}}`,
+ spec: {nodeSelector: {%[3]s: "true"}, tolerations: [{key: %[3]s, operator: Exists}],
+   containers: [{name: fake, image: fake}]}}`,
 			podOf(i), apps, cluster.FakeNode)
 	}
 	w.Apply(b, manifests.String())

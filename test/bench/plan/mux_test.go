@@ -157,8 +157,10 @@ func atRest(tb testing.TB, w plan.World) plan.World {
 	p := plan.Mux(w, plan.Memory{})
 	w.Ledger = plan.Reading{Ledger: p.Reserve.Ledger}
 	mux := *w.Mux
-	mux.Ports, mux.Generation, mux.LedgerInForce = p.Publish.Ports, p.Reserve.Ledger.Generation, p.Publish.Annotations[w.Keys.Ledger]
-	mux.Channels, mux.Topology, mux.Summary = p.Publish.Annotations[w.Keys.Channels], p.Publish.Annotations[w.Keys.Topology],
+	mux.Ports, mux.Generation = p.Publish.Ports, p.Reserve.Ledger.Generation
+	mux.LedgerInForce = p.Publish.Annotations[w.Keys.Ledger]
+	mux.Channels, mux.Topology, mux.Summary = p.Publish.Annotations[w.Keys.Channels],
+		p.Publish.Annotations[w.Keys.Topology],
 		p.Publish.Annotations[w.Keys.Summary]
 	w.Mux = &mux
 	written := map[types.NamespacedName]*plan.ChannelPatch{}

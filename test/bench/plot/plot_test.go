@@ -27,7 +27,8 @@ func TestFigures(t *testing.T) {
 }
 
 func TestDrawing(t *testing.T) {
-	for missing, d := range map[string]drawing{"reconciler/drift-put-right": theOriginal(), "gateways/new-connection-by-kube-proxy": gateways()} {
+	for missing, d := range map[string]drawing{"reconciler/drift-put-right": theOriginal(),
+		"gateways/new-connection-by-kube-proxy": gateways()} {
 		figures := map[string]float64{}
 		for _, p := range d.panels {
 			for i, r := range p.rows {

@@ -70,7 +70,8 @@ func (w *bench) floor(b *testing.B, all []string) time.Duration {
 	})
 	status := []byte(
 		`{"metadata":{"annotations":{"example.com/ports":"http:80->20000"}},"status":{"loadBalancer":{"ingress":` +
-			`[{"ip":"192.0.2.1","ipMode":"Proxy"}]},"conditions":[{"type":"example.com/Accepted","status":"True","reason":"Accepted",` +
+			`[{"ip":"192.0.2.1","ipMode":"Proxy"}]},"conditions":[{"type":"example.com/Accepted","status":"True",` +
+			`"reason":"Accepted",` +
 			`"message":"all ports have a number","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
 	begin := time.Now()
 	patched := make(chan struct{})

@@ -186,9 +186,12 @@ func floorOf(b *testing.B, names []string, writes ...func(name string) error) ti
 
 // statusOf is a status as a controller writes it.
 var statusOf = []byte(
-	`{"status":{"parents":[{"parentRef":{"kind":"ListenerSet","name":"x"},"controllerName":"example.com/nobody","conditions":[` +
-		`{"type":"Accepted","status":"True","reason":"Accepted","message":"all ports have a number","lastTransitionTime":"2026-01-01T00:00:00Z"},` +
-		`{"type":"ResolvedRefs","status":"True","reason":"ResolvedRefs","message":"all backends are there","lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)
+	`{"status":{"parents":[{"parentRef":{"kind":"ListenerSet","name":"x"},"controllerName":"example.com/nobody",` +
+		`"conditions":[` +
+		`{"type":"Accepted","status":"True","reason":"Accepted","message":"all ports have a number",` +
+		`"lastTransitionTime":"2026-01-01T00:00:00Z"},` +
+		`{"type":"ResolvedRefs","status":"True","reason":"ResolvedRefs","message":"all backends are there",` +
+		`"lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)
 
 func (r *routes) patchStatus(b *testing.B) func(string) error {
 	return func(name string) error {
@@ -235,8 +238,10 @@ func served(b *testing.B, n int) {
 	floor := r.floor(b, n, r.patchStatus(b), func(name string) error {
 		return r.client.Status().Patch(b.Context(), listenerSet("set-"+name, 80),
 			client.RawPatch(types.MergePatchType, []byte(`{"status":{"conditions":[`+
-				`{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}],"listeners":[{"name":"tcp","attachedRoutes":1,`+
-				`"supportedKinds":[],"conditions":[{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)))
+				`{"type":"Accepted","status":"True","reason":"Accepted","message":"",`+
+				`"lastTransitionTime":"2026-01-01T00:00:00Z"}],"listeners":[{"name":"tcp","attachedRoutes":1,`+
+				`"supportedKinds":[],"conditions":[{"type":"Accepted","status":"True","reason":"Accepted","message":"",`+
+				`"lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)))
 	}, func(name string) error {
 		slice := source(name)
 		slice.Name = "floor-" + name

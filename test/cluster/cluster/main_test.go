@@ -27,13 +27,15 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       topologySpreadConstraints:
-      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: web}}}
+      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway,
+          labelSelector: {matchLabels: {app: web}}}
       containers:
       - name: web
         image: ` + PodImage + `
         args: [serve]
         readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1, failureThreshold: 1}
-        securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+        securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false,
+          capabilities: {drop: [ALL]}}
 ---
 apiVersion: v1
 kind: Service

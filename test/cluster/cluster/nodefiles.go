@@ -16,7 +16,8 @@ type nodeFiles struct{ containerd, kubelet string }
 const containerdConfig = `version = 2
 root = "{{.Run}}/containerd"
 state = "{{.Run}}/containerd.state"
-disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs"]
+disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.v1.btrfs",
+	"io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs"]
 [grpc]
 address = "{{.Run}}/containerd.sock"
 [plugins."io.containerd.grpc.v1.cri"]

@@ -1,6 +1,7 @@
 // Command pod is the program of test pods. It answers with its own name, fails when told to, and waits on request.
 //
-//	pod serve [D] serves HTTP on $PORT (8080) and UDP on the same port; the answer is the pod's name, after a pause D over UDP
+//	pod serve [D] serves HTTP on $PORT (8080) and UDP on the same port; the answer is the pod's name, over UDP after a
+//	              pause D
 //	pod webhook   an admission webhook that denies objects labelled deny=me; TLS from /tls
 //	pod pause     holds a pod's namespaces, as the pause image does
 //	pod say WORD  prints the word, for kubectl exec

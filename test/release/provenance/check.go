@@ -39,7 +39,8 @@ func check(folder string, stated statement) error {
 		stated.Predicate.BuildDefinition.BuildType != buildType {
 		problem("the provenance is a %q of type %q for builds of type %q, and a release has %q, %q, %q: get the release's "+
 			"files again",
-			stated.Type, stated.PredicateType, stated.Predicate.BuildDefinition.BuildType, statementType, predicateType, buildType)
+			stated.Type, stated.PredicateType, stated.Predicate.BuildDefinition.BuildType, statementType,
+			predicateType, buildType)
 	}
 	want := map[string]string{}
 	for _, subject := range stated.Subject {

@@ -123,7 +123,8 @@ type Server struct {
 // NewServer returns an empty server that uses the given clock.
 func NewServer(now func() time.Time) *Server {
 	s := &Server{now: now, version: 1, objects: map[Kind]map[types.NamespacedName]client.Object{}, numbers: newNumbers()}
-	for _, kind := range [...]Kind{Services, ConfigMaps, EndpointSlices, Endpoints, Namespaces, GatewayClasses, Gateways, ListenerSets, TCPRoutes, UDPRoutes, ReferenceGrants} {
+	for _, kind := range [...]Kind{Services, ConfigMaps, EndpointSlices, Endpoints, Namespaces, GatewayClasses, Gateways,
+		ListenerSets, TCPRoutes, UDPRoutes, ReferenceGrants} {
 		s.objects[kind] = map[types.NamespacedName]client.Object{}
 	}
 	return s

@@ -63,7 +63,8 @@ func world(t *testing.T) *World {
 		Services:    map[types.NamespacedName]*corev1.Service{key("svc-mux", "mux"): mux, key("app", "web"): web},
 		ConfigMaps: map[types.NamespacedName]*corev1.ConfigMap{key("svc-mux",
 			"mux-port-allocations"): {Data: map[string]string{"allocations.json": `{"generation":2,
-			"portClaims":[{"namespace":"app","service":"web","portName":"http","protocol":"TCP","channelPort":80,"muxPort":203,"source":"auto","name":"59c41a87cea606f2ca8f"}]}`}}},
+			"portClaims":[{"namespace":"app","service":"web","portName":"http","protocol":"TCP","channelPort":80,
+			"muxPort":203,"source":"auto","name":"59c41a87cea606f2ca8f"}]}`}}},
 		Slices: map[types.NamespacedName]*discoveryv1.EndpointSlice{key("app", "web-1"): source,
 			key("svc-mux", "mux-1"): carried},
 	}

@@ -57,7 +57,8 @@ func listening(t *testing.T) *World {
 	w.Services[edgeMux] = mux
 	w.ConfigMaps[key("svc-mux",
 		"gateway-edge-port-allocations")] = &corev1.ConfigMap{Data: map[string]string{"allocations.json": `{"generation":1,
-		"portClaims":[{"namespace":"svc-mux","service":"gateway/edge/a","portName":"tcp","protocol":"TCP","channelPort":443,"muxPort":443,"name":"d1c4c588e708c760f748"}]}`}}
+		"portClaims":[{"namespace":"svc-mux","service":"gateway/edge/a","portName":"tcp","protocol":"TCP","channelPort":443,
+		"muxPort":443,"name":"d1c4c588e708c760f748"}]}`}}
 	carried := w.Slices[key("svc-mux", "mux-1")].DeepCopy()
 	carried.Name, carried.OwnerReferences = "edge-1", []metav1.OwnerReference{{UID: "edge-uid"}}
 	carried.Labels = map[string]string{discoveryv1.LabelServiceName: "gateway-edge",
