@@ -28,15 +28,17 @@ func hostileBodies(t *testing.T, w world, ca string) {
 		MinVersion: tls.VersionTLS12}
 	url := "https://" + machine(t, w) + ":" + reviewPort + "/validate"
 	for name, body := range map[string]string{
-		"nothing":             "",
-		"not JSON":            "hello",
-		"cut off":             `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"x","obj`,
-		"another kind":        `{"apiVersion":"v1","kind":"Pod"}`,
-		"an older version":    `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"x"}}`,
-		"no request":          `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`,
-		"nested without end":  strings.Repeat("[", 100_000),
-		"ten megabytes":       `{"apiVersion":"` + strings.Repeat("x", 10<<20) + `"}`,
-		"a Service cut short": `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"x","operation":"CREATE","kind":{"version":"v1","kind":"Service"},"resource":{"version":"v1","resource":"services"},"object":null}}`,
+		"nothing":            "",
+		"not JSON":           "hello",
+		"cut off":            `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"x","obj`,
+		"another kind":       `{"apiVersion":"v1","kind":"Pod"}`,
+		"an older version":   `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"x"}}`,
+		"no request":         `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`,
+		"nested without end": strings.Repeat("[", 100_000),
+		"ten megabytes":      `{"apiVersion":"` + strings.Repeat("x", 10<<20) + `"}`,
+		"a Service cut short": `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"x",` +
+			`"operation":"CREATE","kind":{"version":"v1","kind":"Service"},"resource":{"version":"v1","resource":"services"},` +
+			`"object":null}}`,
 	} {
 		response, err := client.Post(url, "application/json", bytes.NewReader([]byte(body)))
 		if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {

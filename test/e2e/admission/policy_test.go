@@ -32,7 +32,8 @@ func testPolicy(t *testing.T, w world) {
 	t.Run("a refused change keeps the live Service", func(t *testing.T) { survivesForce(t, w) })
 	t.Run("no expression ever failed", func(t *testing.T) { neverFailed(t, w) })
 	t.Run("Kubernetes reports no type errors", func(t *testing.T) { wellTyped(t, w) })
-	for _, kind := range []string{"validatingadmissionpolicybinding/teller", "validatingadmissionpolicybinding/" + clusterName,
+	for _, kind := range []string{"validatingadmissionpolicybinding/teller",
+		"validatingadmissionpolicybinding/" + clusterName,
 		"validatingadmissionpolicy/" + clusterName} {
 		w.Kubectl(t, "delete", kind)
 	}

@@ -87,7 +87,8 @@ func channelsForeseen(t *testing.T, w world) {
 	giveMux(t, w, "edge", map[string]string{"allowed-namespaces": "team-v," + team, "port-range": "20000"},
 		port("team-v", "api", "http", 8080))
 	expectWarnings(t, w, manifest("team-v", "api", "edge", "http:8080"), nil, "apply", "-f", "-")
-	const conflict = `it will get no port: port "http" asks for 8080/TCP, and team-v/api (port "http") has it: ask for auto, ` +
+	const conflict = `it will get no port: port "http" asks for 8080/TCP, ` +
+		`and team-v/api (port "http") has it: ask for auto, ` +
 		`or ask for another number such as 8081`
 	web := manifest(team, "web", "edge", "http:8080")
 	expectWarnings(t, w, web, []string{conflict}, "apply", "--dry-run=server", "-f", "-")
@@ -257,7 +258,8 @@ func strictly(t *testing.T, w world, as string) {
 	hook := runWebhook(t, w, "strict", "--predict", "--predict-strict", "--kubeconfig="+as)
 	defer hook.stop(t)
 	awaitPredictions(t, w)
-	const want = `spec.ports: port "http" asks for 8080/TCP, which a channel of another namespace has: ask for another number ` +
+	const want = `spec.ports: port "http" asks for 8080/TCP, ` +
+		`which a channel of another namespace has: ask for another number ` +
 		`such as 8081`
 	apply := func(ctx context.Context, flags ...string) (denied bool) {
 		out, err := w.TryKubectl(ctx, manifest(team, "second", "edge", "http:8080"),

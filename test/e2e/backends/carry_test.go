@@ -72,7 +72,8 @@ func readiness(t *testing.T, w world) {
 		w.source(t, name, name, []string{"http:8080"}, []string{"10.0.0.1", "10.0.0.2"})
 	}
 	w.carries(t, "readiness", "aaaa 8080: 10.0.0.1 10.0.0.2", "bbbb 8080: 10.0.0.1 10.0.0.2")
-	for _, endpoints := range [][]string{{"10.0.0.1", "10.0.0.2-"}, {"10.0.0.1", "10.0.0.2"}, {"10.0.0.1"}, {"10.0.0.1", "10.0.0.3"}} {
+	for _, endpoints := range [][]string{{"10.0.0.1", "10.0.0.2-"}, {"10.0.0.1", "10.0.0.2"}, {"10.0.0.1"},
+		{"10.0.0.1", "10.0.0.3"}} {
 		if got := r.costs(t, func() {
 			w.source(t, "ready-a", "ready-a", []string{"http:8080"}, endpoints)
 			w.carries(t, "readiness", "aaaa 8080: "+strings.Join(endpoints, " "), "bbbb 8080: 10.0.0.1 10.0.0.2")
@@ -166,7 +167,8 @@ metadata: {name: pods, namespace: app}
 apiVersion: v1
 kind: Pod
 metadata: {name: pods-%d, namespace: app, labels: {app: pods}}
-spec: {nodeName: pods, serviceAccountName: pods, automountServiceAccountToken: false, containers: [{name: web, image: none, ports: [{name: web, containerPort: %d}]}]}
+spec: {nodeName: pods, serviceAccountName: pods, automountServiceAccountToken: false,
+  containers: [{name: web, image: none, ports: [{name: web, containerPort: %d}]}]}
 `, i, port))
 	}
 	for i := range 2 {
@@ -200,7 +202,8 @@ apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata: {name: by-hand, namespace: app, labels: {kubernetes.io/service-name: hand, team: a}, annotations: {note: x}}
 addressType: IPv4
-ports: [{name: http, port: 8080, appProtocol: kubernetes.io/h2c}, {name: dns, port: 53, protocol: UDP}, {name: other, port: 1}]
+ports: [{name: http, port: 8080, appProtocol: kubernetes.io/h2c}, {name: dns, port: 53, protocol: UDP},
+  {name: other, port: 1}]
 endpoints:
 - {addresses: [192.0.2.7]}
 - addresses: [192.0.2.8]

@@ -179,7 +179,8 @@ func takeoverWaits(t *testing.T, w world) {
 	w.channel(t, "waits", "waits", "http")
 	w.source(t, "waits", "waits", []string{"http:8080"}, []string{"10.0.0.1"})
 	w.leave(
-		t, "waits", `[{addresses: [{ip: 10.0.0.1}], ports: [{name: aaaaaaa, port: 8080}, {name: unknown, port: 9090}]}]`, "aaaaaaa", "unknown")
+		t, "waits", `[{addresses: [{ip: 10.0.0.1}], ports: [{name: aaaaaaa, port: 8080}, {name: unknown, `+
+			`port: 9090}]}]`, "aaaaaaa", "unknown")
 	r := w.run(t)
 	r.board.set("waits", "waits", "http=aaaaaaa")
 	w.carries(t, "waits", "aaaaaaa 8080: 10.0.0.1")

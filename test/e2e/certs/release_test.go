@@ -69,8 +69,9 @@ func (r *release) upgrade(t *testing.T, templates ...string) {
 // reconcile runs the reconciler with the chart's rights.
 func (r *release) reconcile(t *testing.T, edit func(*run.Process)) (stop func()) {
 	t.Helper()
-	options := run.DefaultOptions(func(string) string { return "" })
-	options.APIPrefix, options.Namespace, options.ProbeAddress, options.LeaseName = r.prefix, namespace, "127.0.0.1:0", r.name
+	options := process.DefaultOptions(func(string) string { return "" })
+	options.APIPrefix, options.Namespace, options.ProbeAddress = r.prefix, namespace, "127.0.0.1:0"
+	options.LeaseName = r.name
 	options.RetryPeriod = time.Second
 	options.WebhookConfiguration = r.configuration()
 	log := &product.Log{}

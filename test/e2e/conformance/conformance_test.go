@@ -64,13 +64,17 @@ const base = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: mux}
-spec: {controllerName: svc-mux.nowake.ai/gateway, parametersRef: {group: "", kind: ConfigMap, namespace: svc-mux, name: muxes}}
+spec:
+  controllerName: svc-mux.nowake.ai/gateway
+  parametersRef: {group: "", kind: ConfigMap, namespace: svc-mux, name: muxes}
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: gateway-conformance-infra, labels: {gateway-conformance: infra}}}
 ---
-{apiVersion: v1, kind: Namespace, metadata: {name: gateway-conformance-app-backend, labels: {gateway-conformance: backend}}}
+{apiVersion: v1, kind: Namespace, metadata: {name: gateway-conformance-app-backend,
+  labels: {gateway-conformance: backend}}}
 ---
-{apiVersion: v1, kind: Namespace, metadata: {name: gateway-conformance-web-backend, labels: {gateway-conformance: backend}}}
+{apiVersion: v1, kind: Namespace, metadata: {name: gateway-conformance-web-backend,
+  labels: {gateway-conformance: backend}}}
 `
 
 // TestProvider runs the suite over a provider's load balancers.
@@ -192,7 +196,8 @@ func TestSuite(t *testing.T) {
 	}
 	config.QPS = -1
 	types := scheme.Scheme
-	for _, add := range []func() error{func() error { return gatewayv1.Install(types) }, func() error { return apiextensionsv1.AddToScheme(types) }} {
+	for _, add := range []func() error{func() error { return gatewayv1.Install(types) },
+		func() error { return apiextensionsv1.AddToScheme(types) }} {
 		if err := add(); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +217,8 @@ func TestSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ControllerName = "svc-mux.nowake.ai/gateway"
-	s.Applier.ManifestFS, s.Applier.GatewayClass, s.Applier.ControllerName = s.ManifestFS, s.GatewayClassName, s.ControllerName
+	s.Applier.ManifestFS, s.Applier.GatewayClass = s.ManifestFS, s.GatewayClassName
+	s.Applier.ControllerName = s.ControllerName
 	for i := range tests.ConformanceTests {
 		test := &tests.ConformanceTests[i]
 		if !slices.Contains(test.Features, features.SupportTCPRoute) &&

@@ -63,7 +63,8 @@ func TestHostileWords(t *testing.T) {
 		b.innocent(t, page)
 	}
 	// Words in the page's address, as in a link from an attacker.
-	for _, hash := range []string{"#/service/" + evil("hash"), "#/mux/" + evil("hash"), "#/" + evil("hash"), "#/service/%E0%A4%A/x", "#/mux/__proto__/constructor", "#/__proto__"} {
+	for _, hash := range []string{"#/service/" + evil("hash"), "#/mux/" + evil("hash"), "#/" + evil("hash"),
+		"#/service/%E0%A4%A/x", "#/mux/__proto__/constructor", "#/__proto__"} {
 		b.Allowed = []string{"400"}
 		b.goTo(hash)
 		b.Until("a page", `document.querySelector('main h1')`)
@@ -82,7 +83,8 @@ func (b *tab) innocent(t *testing.T, where string) {
 		t.Fatalf("%s: a script ran: %s", where, did)
 	}
 	if extra := browser.Evaluate[int](b.Tab,
-		`document.querySelectorAll('script:not([src="main.js"]), img:not([src="icon.svg"]), iframe, object, embed, [onerror], [onclick]').length`); extra != 0 {
+		`document.querySelectorAll('script:not([src="main.js"]), img:not([src="icon.svg"]), iframe, object, embed, `+
+			`[onerror], [onclick]').length`); extra != 0 {
 		t.Errorf("%s: %d elements come from users' texts", where, extra)
 	}
 }

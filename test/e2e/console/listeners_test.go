@@ -23,9 +23,11 @@ import (
 
 // gateways are a Gateway of ours and another controller's.
 const gateways = `
-{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: mux}, spec: {controllerName: svc-mux.nowake.ai/gateway}}
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: mux},
+  spec: {controllerName: svc-mux.nowake.ai/gateway}}
 ---
-{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: other}, spec: {controllerName: example.com/gateway}}
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: other},
+  spec: {controllerName: example.com/gateway}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway

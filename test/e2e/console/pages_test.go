@@ -151,11 +151,13 @@ func (w *world) changes(t *testing.T, b *tab) {
 	begun = time.Now()
 	w.backs(t, added, 2, 3)
 	b.Until("its backends",
-		`[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('newcomer') && l.textContent.includes('2 of 3'))`)
+		`[...document.querySelectorAll('.lane')].map((l) => l.textContent)`+
+			`.some((text) => text.includes('newcomer') && text.includes('2 of 3'))`)
 	t.Logf("its backends showed after %s", time.Since(begun).Round(time.Millisecond))
 	w.backs(t, added, 0, 3)
 	b.Until("that they are gone",
-		`[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('newcomer') && l.textContent.includes('no backend ready'))`)
+		`[...document.querySelectorAll('.lane')].map((l) => l.textContent)`+
+			`.some((text) => text.includes('newcomer') && text.includes('no backend ready'))`)
 	if at := browser.Evaluate[[]float64](b.Tab, `[window.place(), window.placed, window.scrollY]`); at[0] != at[1] ||
 		at[2] == 0 {
 		t.Errorf("the viewed element moved from %v to %v, scrolled by %v", at[1], at[0], at[2])
@@ -173,7 +175,8 @@ func (w *world) changes(t *testing.T, b *tab) {
 	// The focused element itself is replaced: its replacement must get the focus.
 	w.backs(t, serviceKey("shop", "cart"), 1, 2)
 	b.Until("the change",
-		`[...document.querySelectorAll('.lane')].some((l) => l.textContent.includes('cart') && l.textContent.includes('1 of 2'))`)
+		`[...document.querySelectorAll('.lane')].map((l) => l.textContent)`+
+			`.some((text) => text.includes('cart') && text.includes('1 of 2'))`)
 	if !browser.Evaluate[bool](b.Tab, `document.activeElement.textContent.includes('cart')`) {
 		t.Error("the focus is lost when its element is replaced")
 	}
@@ -224,7 +227,8 @@ func (w *world) testToken(t *testing.T) {
 	} {
 		b.Allowed = append(b.Allowed, "403")
 		script := fmt.Sprintf(
-			`fetch('api/test-tcp', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: %s}).then((r) => r.status)`, browser.Quoted(tc.body))
+			`fetch('api/test-tcp', {method: 'POST', headers: {'Content-Type': 'application/json'}, `+
+				`body: %s}).then((r) => r.status)`, browser.Quoted(tc.body))
 		if got := awaited[int](b, script); got != tc.want {
 			t.Errorf("%s: %d", name, got)
 		}

@@ -13,7 +13,8 @@ import (
 
 // readable checks every page for accessibility: the tree that screen readers use, and the contrast of colours.
 func readable(t *testing.T, b *tab) {
-	for _, hash := range []string{"#/", "#/mux/infra/edge", "#/mux/infra/paused", "#/service/shop/web", "#/service/payments/clash", "#/service", "#/timeline"} {
+	for _, hash := range []string{"#/", "#/mux/infra/edge", "#/mux/infra/paused", "#/service/shop/web",
+		"#/service/payments/clash", "#/service", "#/timeline"} {
 		b.goTo(hash)
 		b.Until(
 			"the page",

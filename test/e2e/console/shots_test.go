@@ -37,9 +37,8 @@ func TestShots(t *testing.T) {
 				b.Do(browser.Scheme(like), chromedp.EmulateViewport(width, 900))
 				b.goTo("#/none")
 				b.goTo(hash)
-				b.Until(
-					"the page",
-					`document.querySelector('main h1') && (!location.hash.startsWith('#/service/') || document.querySelector('.chain'))`)
+				b.Until("the page", `document.querySelector('main h1') && `+
+					`(!location.hash.startsWith('#/service/') || document.querySelector('.chain'))`)
 				shoot(t, b, filepath.Join(folder, name+"-"+like+"-"+size+".png"))
 			}
 		}

@@ -132,7 +132,8 @@ func (w *world) reconcile(t *testing.T, features ...string) (stop func()) {
 	options.LogLevel, options.LeaseName, options.MuxNamespaces = "info", "svc-mux", w.serves
 	options.GatewayAPIAllocator, options.GatewayAPIImplementation = slices.Contains(features,
 		"allocator"), slices.Contains(features, "implementation")
-	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 500*time.Millisecond
+	options.LeaseDuration, options.RenewDeadline = 15*time.Second, 12*time.Second
+	options.RetryPeriod = 500 * time.Millisecond
 	config := rest.AnonymousClientConfig(w.Config)
 	config.BearerToken = w.token(t)
 	config.QPS, config.Burst, config.UserAgent = -1, -1, "reconciler"
@@ -179,7 +180,8 @@ func (w *world) route(t *testing.T, gateway, namespace, name, asks string) {
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: TCPRoute
-metadata: {name: %[3]s, namespace: %[2]s, annotations: {svc-mux.nowake.ai/gateway: %[1]s/edge, svc-mux.nowake.ai/external-ports: "%[4]s"}}
+metadata: {name: %[3]s, namespace: %[2]s, annotations: {svc-mux.nowake.ai/gateway: %[1]s/edge,
+  svc-mux.nowake.ai/external-ports: "%[4]s"}}
 spec:
   parentRefs: [{kind: ListenerSet, name: %[3]s}]
   rules: [{backendRefs: [{name: %[3]s, port: 9092}]}]`, gateway, namespace, name, asks))

@@ -141,12 +141,15 @@ var parents = []sentence{
 	}},
 	{"a ListenerSet of a Gateway that isn't Programmed is ParentNotProgrammed", func(g *stage) {
 		g.make(`
-{apiVersion: v1, kind: ConfigMap, metadata: {name: template, namespace: $infra}, data: {service: "spec: {loadBalancerClass: example.com/none}"}}
+{apiVersion: v1, kind: ConfigMap, metadata: {name: template, namespace: $infra},
+  data: {service: "spec: {loadBalancerClass: example.com/none}"}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: $infra}
-spec: {controllerName: svc-mux.nowake.ai/gateway, parametersRef: {group: "", kind: ConfigMap, name: template, namespace: $infra}}`)
+spec:
+  controllerName: svc-mux.nowake.ai/gateway
+  parametersRef: {group: "", kind: ConfigMap, name: template, namespace: $infra}`)
 		g.make(gatewayOf("$infra", all, tcp("own", 9000)))
 		g.set("a/one", tcp("tcp", 9001))
 		g.want("gateway: Accepted=True/Accepted Programmed=False/AddressNotAssigned sets=1", "set a/one: "+
@@ -409,7 +412,8 @@ var routes = []sentence{
 apiVersion: gateway.networking.k8s.io/v1
 kind: ReferenceGrant
 metadata: {name: grant, namespace: $b}
-spec: {from: [{group: gateway.networking.k8s.io, kind: %s, namespace: %s}], to: [{group: "", kind: Service, name: web}]}`
+spec: {from: [{group: gateway.networking.k8s.io, kind: %s, namespace: %s}],
+  to: [{group: "", kind: Service, name: web}]}`
 		g.gateway(all, tcp("own", 9000))
 		g.set("a/one", tcp("x", 9001), tcp("z", 9002))
 		g.route("a/own", web, one+", sectionName: x")
@@ -502,7 +506,8 @@ var listeners = []sentence{
 	}},
 	{"the API server refuses a ListenerSet with two listeners of one name, or of one number and protocol, and a " +
 		"hostname for TCP", func(g *stage) {
-		for _, listeners := range []string{tcp("x", 9001) + ", " + tcp("x", 9002), tcp("x", 9001) + ", " + tcp("z", 9001), tcp("x", 9001, "hostname: a.example.com")} {
+		for _, listeners := range []string{tcp("x", 9001) + ", " + tcp("x", 9002), tcp("x", 9001) + ", " + tcp("z", 9001),
+			tcp("x", 9001, "hostname: a.example.com")} {
 			set := g.objects(setOf("a/one", edge, listeners))[0]
 			if err := g.api.Create(g.Context(), set); !apierrors.IsInvalid(err) {
 				g.Errorf("%s: %v", listeners, err)
@@ -513,7 +518,8 @@ var listeners = []sentence{
 
 // testListenerSets checks the specification sentence by sentence.
 func testListenerSets(t *testing.T, s *served) {
-	for about, sentences := range map[string][]sentence{"admission": admission, "parents": parents, "precedence": precedence, "routes": routes, "listeners": listeners} {
+	for about, sentences := range map[string][]sentence{"admission": admission, "parents": parents,
+		"precedence": precedence, "routes": routes, "listeners": listeners} {
 		for i, one := range sentences {
 			t.Run(about+"/"+one.says, func(t *testing.T) {
 				t.Parallel()

@@ -81,7 +81,8 @@ func udp(t *testing.T, w *world, space string) {
 	w.Apply(t, fmt.Sprintf(`
 apiVersion: gateway.networking.k8s.io/v1
 kind: UDPRoute
-metadata: {name: a, namespace: %[1]s, annotations: {svc-mux.nowake.ai/gateway: %[1]s/edge, svc-mux.nowake.ai/external-ports: "20000"}}
+metadata: {name: a, namespace: %[1]s, annotations: {svc-mux.nowake.ai/gateway: %[1]s/edge,
+  svc-mux.nowake.ai/external-ports: "20000"}}
 spec:
   parentRefs: [{kind: ListenerSet, name: a-udp}]
   rules: [{backendRefs: [{name: a, port: 53}]}]`, space))
@@ -248,7 +249,8 @@ func older(t *testing.T, w *world, space string) {
 func shutOut(t *testing.T, w *world, space string) {
 	w.gateway(t, space, "")
 	w.Kubectl(t, "patch", "gateway", "edge", "--namespace="+space, "--type=merge",
-		`--patch={"spec": {"allowedListeners": {"namespaces": {"from": "Selector", "selector": {"matchLabels": {"edge": "yes"}}}}}}`)
+		`--patch={"spec": {"allowedListeners": {"namespaces": {"from": "Selector", `+
+			`"selector": {"matchLabels": {"edge": "yes"}}}}}}`)
 	tenant := space + "-tenant"
 	w.route(t, space, tenant, "a", "auto")
 	w.isTold(t, tenant, "a", "NamespaceNotAllowed", tenant)
@@ -344,7 +346,8 @@ kind: ValidatingAdmissionPolicy
 metadata: {name: %[1]s}
 spec:
   matchConstraints:
-    resourceRules: [{operations: [CREATE], apiGroups: [gateway.networking.k8s.io], apiVersions: ["*"], resources: [listenersets]}]
+    resourceRules: [{operations: [CREATE], apiGroups: [gateway.networking.k8s.io], apiVersions: ["*"],
+      resources: [listenersets]}]
   validations: [{expression: "false", message: no ListenerSets here, reason: Invalid}]
 ---
 apiVersion: admissionregistration.k8s.io/v1

@@ -32,7 +32,8 @@ type served struct {
 
 // class is a GatewayClass of ours.
 const class = `
-{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: mux}, spec: {controllerName: svc-mux.nowake.ai/gateway}}
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: mux},
+  spec: {controllerName: svc-mux.nowake.ai/gateway}}
 `
 
 func startServed(t *testing.T) *served {
@@ -77,7 +78,8 @@ func (s *served) answer(t *testing.T, port int) {
 // backend is a Service with one backend: 10.244.200.N.
 func backend(namespace, name string, n int) string {
 	return fmt.Sprintf(`
-{apiVersion: v1, kind: Service, metadata: {name: %[2]s, namespace: %[1]s}, spec: {ports: [{name: main, port: 80}, {name: admin, port: 81}]}}
+{apiVersion: v1, kind: Service, metadata: {name: %[2]s, namespace: %[1]s},
+  spec: {ports: [{name: main, port: 80}, {name: admin, port: 81}]}}
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
@@ -252,7 +254,9 @@ spec: {parentRefs: [{kind: ListenerSet, name: broker}], rules: [{backendRefs: [{
 apiVersion: gateway.networking.k8s.io/v1
 kind: ListenerSet
 metadata: {name: younger, namespace: shop}
-spec: {parentRef: {namespace: infra, name: edge}, listeners: [{name: tcp, port: 9092, protocol: TCP}, {name: free, port: 9093, protocol: TCP}]}
+spec:
+  parentRef: {namespace: infra, name: edge}
+  listeners: [{name: tcp, port: 9092, protocol: TCP}, {name: free, port: 9093, protocol: TCP}]
 `)
 	says(t, "a younger ListenerSet", []string{"Accepted=True/ListenersNotValid", "Programmed=True/Programmed"},
 		s.set("shop", "younger"))
@@ -282,7 +286,8 @@ func testGrant(t *testing.T, s *served, address string) {
 apiVersion: gateway.networking.k8s.io/v1
 kind: TCPRoute
 metadata: {name: admin, namespace: shop}
-spec: {parentRefs: [{name: edge, namespace: infra, sectionName: admin}], rules: [{backendRefs: [{name: web, namespace: infra, port: 81}]}]}
+spec: {parentRefs: [{name: edge, namespace: infra, sectionName: admin}],
+  rules: [{backendRefs: [{name: web, namespace: infra, port: 81}]}]}
 `)
 	says(t, "the route", []string{"Accepted=True/Accepted", "ResolvedRefs=False/RefNotPermitted"},
 		s.route("shop", "admin"))
@@ -290,7 +295,8 @@ spec: {parentRefs: [{name: edge, namespace: infra, sectionName: admin}], rules: 
 apiVersion: gateway.networking.k8s.io/v1
 kind: ReferenceGrant
 metadata: {name: shop, namespace: infra}
-spec: {from: [{group: gateway.networking.k8s.io, kind: TCPRoute, namespace: shop}], to: [{group: "", kind: Service, name: web}]}
+spec: {from: [{group: gateway.networking.k8s.io, kind: TCPRoute, namespace: shop}],
+  to: [{group: "", kind: Service, name: web}]}
 `)
 	s.reaches(t, address, 81, "10.244.200.1:9090")
 	s.Kubectl(t, "delete", "referencegrant", "shop", "--namespace=infra")
@@ -474,7 +480,8 @@ func (s *served) mux(t *testing.T, namespace, name string) *corev1.Service {
 // template.
 func testClassUnread(t *testing.T, s *served, address string) {
 	const bad = `
-{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: mux}, spec: {controllerName: svc-mux.nowake.ai/gateway,
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: mux},
+  spec: {controllerName: svc-mux.nowake.ai/gateway,
   parametersRef: {group: "", kind: ConfigMap, namespace: infra, name: nothing}}}
 `
 	slices := func() string {
@@ -556,7 +563,8 @@ func testRecreated(t *testing.T, s *served) {
 	manifest := s.Kubectl(t, "get", "gateway", "edge", "--namespace=infra", "--output=jsonpath={.spec}")
 	s.Kubectl(t, "delete", "gateway", "edge", "--namespace=infra")
 	s.Apply(
-		t, `{"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "edge", "namespace": "infra"}, "spec": `+manifest+`}`)
+		t, `{"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "edge", `+
+			`"namespace": "infra"}, "spec": `+manifest+`}`)
 	cluster.Eventually(t, "the mux is the new Gateway's", func(ctx context.Context) error {
 		var g gatewayv1.Gateway
 		if err := s.api.Get(ctx, types.NamespacedName{Namespace: "infra", Name: "edge"}, &g); err != nil {
@@ -575,7 +583,8 @@ func testRecreated(t *testing.T, s *served) {
 
 func testOtherClass(t *testing.T, s *served) {
 	s.Apply(t, `
-{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: anybodys}, spec: {controllerName: example.com/gateway}}
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: anybodys},
+  spec: {controllerName: example.com/gateway}}
 `)
 	s.Kubectl(t, "patch", "gateway", "edge", "--namespace=infra", "--type=merge",
 		`--patch={"spec":{"gatewayClassName":"anybodys"}}`)

@@ -47,7 +47,8 @@ func values(dualStack bool) []string {
 		"--set=certs.mode=selfManaged", "--set=images.gateway.tag=" + product.Version,
 		"--set=defaultLoadBalancer.loadBalancerClass=" + class,
 		fmt.Sprintf(
-			`--set-json=gateways.pools=[{"name":%q,"addresses":[%s],"routerIDs":[51,52],"releaseGrace":"10s","probeBackends":"1s"}]`, pool, addresses),
+			`--set-json=gateways.pools=[{"name":%q,"addresses":[%s],"routerIDs":[51,52],"releaseGrace":"10s",`+
+				`"probeBackends":"1s"}]`, pool, addresses),
 	}
 }
 
@@ -118,7 +119,8 @@ spec:
     metadata: {labels: {app: %[1]s}}
     spec:
       topologySpreadConstraints:
-      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: %[1]s}}}
+      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule,
+          labelSelector: {matchLabels: {app: %[1]s}}}
       containers:
       - name: serve
         image: %[3]s

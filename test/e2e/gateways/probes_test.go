@@ -25,7 +25,8 @@ func testProbes(t *testing.T, w *world, addresses []string) {
 apiVersion: v1
 kind: Service
 metadata: {namespace: %[1]s, name: half, annotations: {%[2]s/external-ports: "http:8081"}}
-spec: {type: LoadBalancer, loadBalancerClass: %[2]s/mux.%[5]s, allocateLoadBalancerNodePorts: false, ports: [{name: http, port: 80}]}
+spec: {type: LoadBalancer, loadBalancerClass: %[2]s/mux.%[5]s, allocateLoadBalancerNodePorts: false,
+  ports: [{name: http, port: 80}]}
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice

@@ -46,7 +46,8 @@ func testRotation(t *testing.T, w *world) {
 	l := w.underLoad(t)
 	w.Kubectl(t, "patch", "certificate", "svc-mux-webhook", "--namespace="+product.Namespace, "--subresource=status",
 		"--type=json",
-		`--patch=[{"op":"add","path":"/status/conditions/-","value":{"type":"Issuing","status":"True","reason":"ManuallyTriggered",
+		`--patch=[{"op":"add","path":"/status/conditions/-",
+			"value":{"type":"Issuing","status":"True","reason":"ManuallyTriggered",
 		"message":"a test","lastTransitionTime":"`+time.Now().UTC().Format(time.RFC3339)+`"}}]`)
 	cluster.Eventually(t, "each pod serves another certificate", func(context.Context) error {
 		for pod, serial := range w.serials(t) {

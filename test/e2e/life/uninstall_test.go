@@ -106,7 +106,8 @@ func (w *world) left(t *testing.T, namespace string) []string {
 	t.Helper()
 	var names []string
 	for name := range strings.FieldsSeq(w.Kubectl(t, "get", "--namespace="+namespace, "--output=name",
-		"deployments,replicasets,pods,jobs,services,configmaps,secrets,leases,endpointslices,roles,rolebindings,serviceaccounts,"+
+		"deployments,replicasets,pods,jobs,services,configmaps,secrets,leases,endpointslices,roles,rolebindings,"+
+			"serviceaccounts,"+
 			"poddisruptionbudgets,networkpolicies,issuers,certificates")) {
 		if name != "configmap/kube-root-ca.crt" && name != "serviceaccount/default" {
 			names = append(names, name)
@@ -120,7 +121,8 @@ func (w *world) left(t *testing.T, namespace string) []string {
 func (w *world) clusterwide(t *testing.T) []string {
 	t.Helper()
 	return strings.Fields(w.Kubectl(t, "get", "--selector=app.kubernetes.io/instance="+product.Release, "--output=name",
-		"clusterroles,clusterrolebindings,validatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings"))
+		"clusterroles,clusterrolebindings,validatingwebhookconfigurations,validatingadmissionpolicies,"+
+			"validatingadmissionpolicybindings"))
 }
 
 func differs(want, got []string) error {

@@ -92,7 +92,8 @@ kind: EndpointSlice
 metadata: {name: pods, namespace: terminating, labels: {kubernetes.io/service-name: web}}
 addressType: IPv4
 ports: [{name: http, port: 8080}]
-endpoints: [{addresses: [192.0.2.1], nodeName: node-1, zone: zone-a, conditions: {ready: false, serving: true, terminating: true}}]
+endpoints: [{addresses: [192.0.2.1], nodeName: node-1, zone: zone-a,
+  conditions: {ready: false, serving: true, terminating: true}}]
 `)
 	s.awaitServed(t, web, "http:80->80")
 	s.awaitCarried(t, mux, "80/TCP 8080: 192.0.2.1-")

@@ -54,7 +54,8 @@ func (s cases) detach(t *testing.T) {
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
 
 	s.update(t, web, func(svc *corev1.Service) {
-		svc.Spec.Type, svc.Spec.LoadBalancerClass, svc.Spec.AllocateLoadBalancerNodePorts = corev1.ServiceTypeClusterIP, nil, nil
+		svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
+		svc.Spec.AllocateLoadBalancerNodePorts = nil
 	})
 	s.awaitBare(t, web)
 	s.awaitPublic(t, mux, "443/TCP")

@@ -98,7 +98,8 @@ func TestRestartAndUninstall(t *testing.T) {
 		of := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "restart", Name: name} }
 		d.delete(t, of("web-0"))
 		d.update(t, of("web-1"), func(svc *corev1.Service) {
-			svc.Spec.Type, svc.Spec.LoadBalancerClass, svc.Spec.AllocateLoadBalancerNodePorts = corev1.ServiceTypeClusterIP, nil, nil
+			svc.Spec.Type, svc.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
+			svc.Spec.AllocateLoadBalancerNodePorts = nil
 		})
 		d.update(t, mux, func(svc *corev1.Service) { svc.Spec.Ports = svc.Spec.Ports[:5] })
 		d.delete(t, types.NamespacedName{Namespace: muxNamespace, Name: "restart-fresh"})

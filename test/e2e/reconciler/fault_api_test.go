@@ -25,7 +25,8 @@ func TestAnAPIServerThatFails(t *testing.T) {
 		p.Options.LeaseDuration, p.Options.RenewDeadline = time.Hour, 59*time.Minute // longer than the outages
 	})
 	for _, code := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
-		for how, answer := range map[string]func(int, ...faults.Edit) faults.Action{"before": faults.Answer, "after": faults.AnswerAfter} {
+		for how, answer := range map[string]func(int, ...faults.Edit) faults.Action{"before": faults.Answer,
+			"after": faults.AnswerAfter} {
 			t.Run(fmt.Sprintf("every kind of write is answered %d %s it is made", code, how), func(t *testing.T) {
 				if (code == http.StatusInternalServerError) != (how == "after") {
 					long.Only(t, "another code, or another moment; test/sim answers all codes")

@@ -74,7 +74,8 @@ func (w *world) reconcile(t *testing.T, edits ...func(*reconciler.Process)) *run
 	options.Namespace, options.ProbeAddress, options.LogLevel = muxNamespace, "127.0.0.1:0", "info"
 	// Long times keep it the leader on a busy machine. A leader renews its lease in each retry period, which costs the API
 	// server time.
-	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = 15*time.Second, 12*time.Second, 500*time.Millisecond
+	options.LeaseDuration, options.RenewDeadline = 15*time.Second, 12*time.Second
+	options.RetryPeriod = 500 * time.Millisecond
 	config := rest.CopyConfig(w.Config)
 	config.QPS, config.Burst = -1, -1
 	config.UserAgent = "reconciler"

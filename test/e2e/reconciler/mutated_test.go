@@ -103,7 +103,8 @@ func (s *scene) skipWithoutMutation(t *testing.T) {
 func (s *scene) mutate(t *testing.T, note string) {
 	t.Helper()
 	s.Apply(t, mutation(note,
-		`{operations: [CREATE, UPDATE], apiGroups: [""], apiVersions: ["v1"], resources: [configmaps, services, services/status]},
+		`{operations: [CREATE, UPDATE], apiGroups: [""], apiVersions: ["v1"],
+			resources: [configmaps, services, services/status]},
       {operations: [CREATE, UPDATE], apiGroups: [discovery.k8s.io], apiVersions: ["v1"], resources: [endpointslices]}`))
 	s.awaitMutation(t, note)
 }

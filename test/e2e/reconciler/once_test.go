@@ -209,7 +209,8 @@ kind: ValidatingAdmissionPolicy
 metadata: {name: names}
 spec:
   matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [services]}]}
-  validations: [{expression: 'object.spec.ports.all(p, has(p.name))', message: 'port 80/TCP has no name: give it one, such as name: http'}]
+  validations: [{expression: 'object.spec.ports.all(p, has(p.name))',
+    message: 'port 80/TCP has no name: give it one, such as name: http'}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

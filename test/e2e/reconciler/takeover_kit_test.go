@@ -201,9 +201,9 @@ func (e *estate) leaveBackends(t *testing.T) {
 			own = append(own, subset(p.name, &p))
 			all = append(all, subset(p.muxName(), &p))
 		}
-		_, err := e.user.CoreV1().Endpoints(channel.Namespace).Create(t.Context(),
-			&corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: channel.Name}, Subsets: own},
-			metav1.CreateOptions{}) //nolint:staticcheck // as above
+		meta := metav1.ObjectMeta{Name: channel.Name}
+		endpoints := &corev1.Endpoints{ObjectMeta: meta, Subsets: own} //nolint:staticcheck // as above
+		_, err := e.user.CoreV1().Endpoints(channel.Namespace).Create(t.Context(), endpoints, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

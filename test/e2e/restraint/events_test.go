@@ -32,7 +32,8 @@ func eventAbuses() map[string]attempt {
 		"an Event about a foreign configuration": {do: "POST /api/v1/namespaces/default/events", want: "an Event about " +
 			"ValidatingWebhookConfiguration theirs",
 			body: event(
-				`involvedObject: {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, name: theirs}, ` + reportedBy)},
+				`involvedObject: {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, ` +
+					`name: theirs}, ` + reportedBy)},
 		"an Event in the name of another controller": {do: "POST " + events, want: "an Event that service-controller " +
 			"(service-controller) reports",
 			body: event(aboutWeb +
@@ -45,8 +46,9 @@ func eventAbuses() map[string]attempt {
 				`, type: Error, reason: Tried, source: {component: svc-lb-mux}, reportingComponent: svc-lb-mux`)},
 		"an Event through the newer API": {as: wide, do: "POST /apis/events.k8s.io/v1/namespaces/team/events",
 			want: "an Event about Pod web",
-			body: `{apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: mine}, eventTime: "2026-01-01T00:00:00.000000Z", type: Warning, reason: Tried, action: Try,
-				reportingController: svc-lb-mux, reportingInstance: one, regarding: {apiVersion: v1, kind: Pod, name: web, namespace: team}}`},
+			body: `{apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: mine}, eventTime: "2026-01-01T00:00:00.000000Z",
+				type: Warning, reason: Tried, action: Try, reportingController: svc-lb-mux, reportingInstance: one,
+				regarding: {apiVersion: v1, kind: Pod, name: web, namespace: team}}`},
 		"a rewrite of another controller's Event": {do: "PATCH " + events + "/web.theirs", body: `{message: mine}`,
 			want: "service-controller (service-controller), then service-controller"},
 		"taking over another controller's Event": {do: "PATCH " + events + "/web.theirs",
@@ -93,7 +95,8 @@ func leaseAbuses() map[string]attempt {
 		"a foreign lease is deleted": {as: wide, do: "DELETE " + leases + "/theirs", want: "never asks to DELETE leases " +
 			"such as svc-mux/theirs"},
 		"an owner reference on the lease": {as: wide, do: "PATCH " + leases + "/" + wide,
-			body: `{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: none, uid: 00000000-0000-0000-0000-000000000009}]}}`,
+			body: `{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: none, ` +
+				`uid: 00000000-0000-0000-0000-000000000009}]}}`,
 			want: "the owners or finalizers of Lease svc-mux/" + wide},
 	}
 }

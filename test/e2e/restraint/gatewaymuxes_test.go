@@ -12,7 +12,8 @@ metadata:
   name: gateway-edge
   labels: {` + prefix + `/managed: "true"}
   annotations: {` + prefix + `/multiplexer: "true"}
-  ownerReferences: [{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, name: edge, uid: 00000000-0000-0000-0000-000000000001, controller: true}]
+  ownerReferences: [{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, name: edge,
+    uid: 00000000-0000-0000-0000-000000000001, controller: true}]
 spec: {type: LoadBalancer, ports: [{name: placeholder, port: 101}]}`)}
 }
 

@@ -138,7 +138,8 @@ func othersAreLeftAlone(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	w.clients.Store("administrator", client)
-	for _, abuses := range []map[string]attempt{serviceAbuses(), sliceAbuses(), ledgerAbuses(), endpointsAbuses(), certificateAbuses(), eventAbuses(), leaseAbuses()} {
+	for _, abuses := range []map[string]attempt{serviceAbuses(), sliceAbuses(), ledgerAbuses(), endpointsAbuses(),
+		certificateAbuses(), eventAbuses(), leaseAbuses()} {
 		for name, tried := range abuses {
 			tried.as = "administrator"
 			if err := w.send(t.Context(), tried); err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {

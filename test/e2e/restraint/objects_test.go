@@ -8,7 +8,8 @@ const (
 
 	ledgerMarks = `labels: {app.kubernetes.io/name: svc-lb-mux, app.kubernetes.io/component: mux-state},
 		annotations: {` + prefix + `/mux: ` + namespace + `/other, ` + prefix + `/generation: "1"}`
-	endpointsMarks = `labels: {app.kubernetes.io/managed-by: svc-lb-mux, app.kubernetes.io/component: mux-endpoints, endpointslice.kubernetes.io/skip-mirror: "true"},
+	endpointsMarks = `labels: {app.kubernetes.io/managed-by: svc-lb-mux, app.kubernetes.io/component: mux-endpoints,
+		endpointslice.kubernetes.io/skip-mirror: "true"},
 		annotations: {` + prefix + `/managed: "true", ` + prefix + `/mux: ` + namespace + `/other}`
 )
 
@@ -65,7 +66,8 @@ func ledgerAbuses() map[string]attempt {
 		"binary data of others in a ledger": patch("mux-port-allocations", `{binaryData: {theirs: aGk=}}`, "binaryData "+
 			"of ConfigMap"),
 		"an owner reference on a ledger": patch("mux-port-allocations",
-			`{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: none, uid: 00000000-0000-0000-0000-000000000009}]}}`, "ownerReferences of ConfigMap"),
+			`{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: none, `+
+				`uid: 00000000-0000-0000-0000-000000000009}]}}`, "ownerReferences of ConfigMap"),
 		"removing others' label from a ledger": patch("mux-port-allocations", `{metadata: {labels: {team: null}}}`,
 			"the label team of ConfigMap svc-mux/mux-port-allocations: if another admission policy or webhook changed it, "+
 				"name its key in restraint.tolerate"),
@@ -92,7 +94,8 @@ func ledgerUses() map[string]attempt {
 		"deleting a ledger": {do: "DELETE " + configMaps + "/mux-port-allocations"},
 		"creating a ledger to which others add labels and annotations": {do: "POST " + configMaps,
 			body: `{apiVersion: v1, kind: ConfigMap,
-			metadata: {name: made, labels: {app.kubernetes.io/name: svc-lb-mux, app.kubernetes.io/component: mux-state, app.kubernetes.io/part-of: shop},
+			metadata: {name: made, labels: {app.kubernetes.io/name: svc-lb-mux, app.kubernetes.io/component: mux-state,
+				app.kubernetes.io/part-of: shop},
 			annotations: {` + prefix + `/mux: ` + namespace + `/other, ` + prefix +
 				`/generation: "1", policies.kyverno.io/last-applied-patches: one}}}`},
 		"writing a ledger on which others add and change labels and annotations": {do: "PATCH " + configMaps +

@@ -25,7 +25,8 @@ func serviceAbuses() map[string]attempt {
 		"an external IP on a stranger": {do: stranger, body: `{spec: {externalIPs: [192.0.2.1]}}`,
 			want: "spec.externalIPs of Service team/stranger"},
 		"another external name": {do: kubeDNS,
-			body: `{spec: {type: ExternalName, externalName: evil.example.com, clusterIP: "", clusterIPs: null, selector: null}}`,
+			body: `{spec: {type: ExternalName, externalName: evil.example.com, clusterIP: "", clusterIPs: null, ` +
+				`selector: null}}`,
 			want: "spec.externalName"},
 		"another type of a mux": {do: mux, body: `{spec: {type: ClusterIP, allocateLoadBalancerNodePorts: null}}`,
 			want: "spec.type"},
@@ -99,7 +100,8 @@ func serviceAbuses() map[string]attempt {
 			want: "the annotation policies.kyverno.io/last-applied-patches of Service svc-mux/mux, which is a mux: if another " +
 				"admission policy or webhook changed it, name its key in restraint.tolerate of the chart"},
 		"an owner reference on a Service": {do: stranger + "/status",
-			body: `{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: none, uid: 00000000-0000-0000-0000-000000000009}]}}`,
+			body: `{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: none, ` +
+				`uid: 00000000-0000-0000-0000-000000000009}]}}`,
 			want: "metadata.ownerReferences of Service team/stranger"},
 		"a finalizer on a Service": {do: kubeDNS + "/status", body: `{metadata: {finalizers: [example.com/mine]}}`,
 			want: "the finalizers [] of Service kube-system/kube-dns"},
@@ -154,11 +156,14 @@ func serviceUses() map[string]attempt {
 			metadata: {annotations: {` + prefix + `/generation: "2", ` + prefix + `/ledger: "mux-port-allocations", ` + prefix +
 				`/channels: '["team/web"]', ` + prefix + `/topology: web, ` + prefix + `/summary: one,
 			` + prefix +
-				`/aggregated-external-dns: null, external-dns.alpha.kubernetes.io/hostname: null, external-dns.alpha.kubernetes.io/cloudflare-proxied: "true"}}}`},
+				`/aggregated-external-dns: null, external-dns.alpha.kubernetes.io/hostname: null, ` +
+				`external-dns.alpha.kubernetes.io/cloudflare-proxied: "true"}}}`},
 		"removing the original's annotations from a mux": {do: mux,
-			body: `{metadata: {finalizers: [example.com/theirs], annotations: {kopf.zalando.org/last-handled-configuration: null}}}`},
+			body: `{metadata: {finalizers: [example.com/theirs], ` +
+				`annotations: {kopf.zalando.org/last-handled-configuration: null}}}`},
 		"removing the original's annotations through the mux's status": {do: mux + "/status",
-			body: `{metadata: {finalizers: [example.com/theirs], annotations: {kopf.zalando.org/last-handled-configuration: null}}}`},
+			body: `{metadata: {finalizers: [example.com/theirs], ` +
+				`annotations: {kopf.zalando.org/last-handled-configuration: null}}}`},
 		"address, conditions and annotation of a channel": {do: web + "/status",
 			body: `{metadata: {annotations: {` + prefix + `/ports: "http:80->20001"}},
 			status: {loadBalancer: {ingress: [{ip: 192.0.2.1, ipMode: Proxy}, {hostname: lb.example.com}]}, conditions: [` +
@@ -172,9 +177,11 @@ func serviceUses() map[string]attempt {
 		"others add a label to a former channel": {do: former + "/status",
 			body: `{metadata: {labels: {cost-center: "7"}, annotations: {` + prefix + `/ports: null}}}`},
 		"others change a tolerated key on a mux": {as: tolerant, do: mux,
-			body: `{metadata: {labels: {team: b, app.kubernetes.io/part-of: shop}, annotations: {policies.kyverno.io/last-applied-patches: one}}}`},
+			body: `{metadata: {labels: {team: b, app.kubernetes.io/part-of: shop}, ` +
+				`annotations: {policies.kyverno.io/last-applied-patches: one}}}`},
 		"others change a tolerated key on a channel": {as: tolerant, do: web + "/status",
-			body: `{metadata: {labels: {team: b, app.kubernetes.io/part-of: shop}, annotations: {policies.kyverno.io/last-applied-patches: one}}}`},
+			body: `{metadata: {labels: {team: b, app.kubernetes.io/part-of: shop}, ` +
+				`annotations: {policies.kyverno.io/last-applied-patches: one}}}`},
 		"cleaning a former channel": {do: former + "/status",
 			body: `{metadata: {annotations: {` + prefix + `/ports: null}}, status: {conditions: []}}`},
 		"a write that changes nothing": {do: kubeDNS + "/status", body: `{metadata: {labels: {}}}`},

@@ -121,7 +121,8 @@ func sliceUses() map[string]attempt {
 			`{metadata: {labels: {kubernetes.io/service-name: mux, endpointslice.kubernetes.io/managed-by: `+prefix+`},
 			ownerReferences: [{apiVersion: v1, kind: Service, name: mux, uid: 00000000-0000-0000-0000-000000000001}]}}`),
 		"the owner of a recreated mux": change("ours",
-			`{metadata: {ownerReferences: [{apiVersion: v1, kind: Service, name: mux, uid: 00000000-0000-0000-0000-000000000003}]}}`),
+			`{metadata: {ownerReferences: [{apiVersion: v1, kind: Service, name: mux, `+
+				`uid: 00000000-0000-0000-0000-000000000003}]}}`),
 		"deleting our slice":            {do: "DELETE " + slices + namespace + "/endpointslices/ours"},
 		"deleting our unlabelled slice": {do: "DELETE " + slices + namespace + "/endpointslices/unlabelled"},
 	}

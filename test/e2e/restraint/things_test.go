@@ -56,7 +56,8 @@ spec: {selector: {app: web}, ports: [{name: http, port: 80}]}
 apiVersion: v1
 kind: Service
 metadata: {name: stranger, namespace: team, annotations: {theirs: stays}}
-spec: {type: LoadBalancer, allocateLoadBalancerNodePorts: false, selector: {app: bank}, ports: [{name: https, port: 443}]}
+spec: {type: LoadBalancer, allocateLoadBalancerNodePorts: false, selector: {app: bank},
+  ports: [{name: https, port: 443}]}
 ---
 apiVersion: v1
 kind: Service
@@ -113,7 +114,8 @@ kind: EndpointSlice
 metadata:
   name: mirrored
   namespace: ` + namespace + `
-  labels: {kubernetes.io/service-name: mux, endpointslice.kubernetes.io/managed-by: endpointslicemirroring-controller.k8s.io}
+  labels: {kubernetes.io/service-name: mux,
+    endpointslice.kubernetes.io/managed-by: endpointslicemirroring-controller.k8s.io}
   annotations: {` + prefix + `/managed: "true"}
 addressType: IPv4
 ports: [{name: abcdef0, port: 8080}]
@@ -124,7 +126,8 @@ kind: EndpointSlice
 metadata:
   name: kube-dns-abcde
   namespace: kube-system
-  labels: {kubernetes.io/service-name: kube-dns, endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}
+  labels: {kubernetes.io/service-name: kube-dns,
+    endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}
 addressType: IPv4
 ports: [{name: dns, port: 53, protocol: UDP}]
 endpoints: [{addresses: [10.1.0.3]}]

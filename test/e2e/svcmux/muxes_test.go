@@ -18,7 +18,8 @@ metadata:
   name: edge
   namespace: svc-mux
   labels: {tier: edge}
-  annotations: {svc-mux.nowake.ai/multiplexer: "true", svc-mux.nowake.ai/provider: none, svc-mux.nowake.ai/port-range: 30000-30009}
+  annotations: {svc-mux.nowake.ai/multiplexer: "true", svc-mux.nowake.ai/provider: none,
+    svc-mux.nowake.ai/port-range: 30000-30009}
 spec: {type: LoadBalancer, ports: [{name: placeholder, port: 101}]}
 ---
 apiVersion: v1

@@ -70,7 +70,8 @@ func testDoctor(t *testing.T, w *world) {
 	w.settled(t, "ok rights the webhook has the rights that it needs, and no dangerous ones", "doctor")
 	got := w.run(t, "", admin, "doctor")
 	w.expect(t, "an administrator", want{out: ", 0 failures, "}, got)
-	for _, words := range []string{"ok leader ", "ok rights the reconciler ", "ok admission ", "ok endpoints ", "ok certificate ", "ok server ", "ok ipMode "} {
+	for _, words := range []string{"ok leader ", "ok rights the reconciler ", "ok admission ", "ok endpoints ",
+		"ok certificate ", "ok server ", "ok ipMode "} {
 		if !strings.Contains(strings.Join(strings.Fields(got.Out), " "), words) {
 			t.Errorf("doctor doesn't print %q:\n%s", words, got.Out)
 		}

@@ -11,7 +11,8 @@ func testSnapshot(t *testing.T, w *world) {
 	for _, user := range []string{admin, tenant} {
 		path := filepath.Join(t.TempDir(), "snapshot.json.gz")
 		w.expect(t, user+" takes a snapshot", want{out: path + " has "}, w.run(t, "", user, "snapshot", "-n", "shop", path))
-		for _, args := range [][]string{{"ports", "-o", "wide"}, {"explain", "shop/store"}, {"plan", "-f", "-"}, {"version"}} {
+		for _, args := range [][]string{{"ports", "-o", "wide"}, {"explain", "shop/store"},
+			{"plan", "-f", "-"}, {"version"}} {
 			live, again := w.run(t, planned, user, append(args, "-n", "shop")...), w.run(t, planned, user,
 				append(args, "-n", "shop", "--snapshot", path)...)
 			if live.Code != again.Code || !sameButAges(live.Out, again.Out) {

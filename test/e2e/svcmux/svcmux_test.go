@@ -195,7 +195,8 @@ func testSurvey(t *testing.T, w *world) {
 		} {
 			namespace, name, _ := strings.Cut(channel, "/")
 			out, err := w.TryKubectl(ctx, "", "get", "service", name, "--namespace="+namespace,
-				`--output=jsonpath={.metadata.annotations.svc-mux\.nowake\.ai/ports} {.status.conditions[?(@.type=="svc-mux.nowake.ai/Programmed")].status}`)
+				`--output=jsonpath={.metadata.annotations.svc-mux\.nowake\.ai/ports} `+
+					`{.status.conditions[?(@.type=="svc-mux.nowake.ai/Programmed")].status}`)
 			if err != nil {
 				return err
 			}

@@ -89,7 +89,8 @@ func service(namespace, name, class, external, ports string, more ...string) str
 	return fmt.Sprintf(`
 ---
 {apiVersion: v1, kind: Service, metadata: {name: %s, namespace: %s, annotations: {%s}},
- spec: {type: LoadBalancer, loadBalancerClass: %s/%s, allocateLoadBalancerNodePorts: false, selector: {app: web}, ports: [%s]}}`,
+ spec: {type: LoadBalancer, loadBalancerClass: %s/%s, allocateLoadBalancerNodePorts: false, selector: {app: web},
+   ports: [%s]}}`,
 		name, namespace, strings.Join(annotations, ", "), prefix, class, ports)
 }
 
