@@ -53,8 +53,8 @@ func TestRun(t *testing.T) {
 		"an unknown command": {[]string{"serve"}, outcome{Code: 2, Stderr: `gateway: unknown command "serve"`}},
 		"a command's version": {[]string{"controller", "--version"},
 			outcome{Stdout: "gateway controller " + version.String() + "\n"}},
-		"a command without flags": {[]string{"controller"}, outcome{Code: 2, Stderr: "gateway controller: --pools is " +
-			"empty: name the file with the pools of addresses"}},
+		"a command without flags": {[]string{"controller"},
+			outcome{Code: 2, Stderr: "gateway controller: --pools is empty: name the file with the pools of addresses"}},
 		"an address of another machine": {
 			[]string{"controller", "--pools=" + pools(t), "--kubeconfig=" + kubeconfig(t), "--probe-address=192.0.2.1:8081"},
 			outcome{

@@ -34,26 +34,26 @@ func TestCommandLines(t *testing.T) {
 		"help succeeds":                         {args: []string{"help"}, out: "svcmux is the command line"},
 		"--help succeeds":                       {args: []string{"--help"}, out: "svcmux is the command line"},
 		"help about validate":                   {args: []string{"help", "validate"}, out: "Judge the Services"},
-		"help about an unknown command": {args: []string{"help", "validat"}, code: 2, err: "svcmux help: unknown " +
-			"command \"validat\": did you mean validate?\n"},
+		"help about an unknown command": {args: []string{"help", "validat"}, code: 2,
+			err: "svcmux help: unknown command \"validat\": did you mean validate?\n"},
 		"help about a command of a group": {args: []string{"help", "import", "tcp-services"}, out: "Turn"},
 		"--help of validate":              {args: []string{"validate", "--help"}, out: "Judge the Services"},
 		"the version":                     {args: []string{"--version"}, out: "svcmux v1.2.3\n"},
-		"a command with a typo": {args: []string{"validat"}, code: 2, err: "svcmux: unknown command " +
-			"\"validat\": did you mean validate?\n"},
+		"a command with a typo": {args: []string{"validat"}, code: 2,
+			err: "svcmux: unknown command \"validat\": did you mean validate?\n"},
 		"an unknown command": {args: []string{"x"}, code: 2, err: "svcmux: unknown command \"x\": " +
 			"svcmux -h lists the commands\n"},
 		"an unknown command is escaped": {args: []string{"\x1b[31m"}, code: 2, err: `svcmux: unknown command "\x1b[31m"`},
-		"a flag before the command": {args: []string{"-f", "x"}, code: 2, err: "svcmux: unknown shorthand " +
-			"flag: 'f' in -f (svcmux -h lists the flags)\n"},
-		"an unknown flag of validate": {args: []string{"validate", "--no"}, code: 2, err: "svcmux validate: flag " +
-			"provided but not defined: -no (svcmux validate -h"},
+		"a flag before the command": {args: []string{"-f", "x"}, code: 2,
+			err: "svcmux: unknown shorthand flag: 'f' in -f (svcmux -h lists the flags)\n"},
+		"an unknown flag of validate": {args: []string{"validate", "--no"}, code: 2,
+			err: "svcmux validate: flag provided but not defined: -no (svcmux validate -h"},
 		"completion for bash":       {args: []string{"completion", "bash"}, out: "# bash completion"},
 		"completion for zsh":        {args: []string{"completion", "zsh"}, out: "#compdef svcmux"},
 		"completion for fish":       {args: []string{"completion", "fish"}, out: "# fish completion"},
 		"completion for PowerShell": {args: []string{"completion", "powershell"}, out: "# powershell completion"},
-		"completion for an unknown shell": {args: []string{"completion", "foo"}, code: 2, err: "svcmux completion: " +
-			"unknown command \"foo\": svcmux completion -h lists the commands\n"},
+		"completion for an unknown shell": {args: []string{"completion", "foo"}, code: 2,
+			err: "svcmux completion: unknown command \"foo\": svcmux completion -h lists the commands\n"},
 		"completion for no shell": {args: []string{"completion"}, code: 2, err: "Usage:\n  svcmux completion"},
 		"completion for two shells": {args: []string{"completion", "bash", "zsh"}, code: 2,
 			err: "svcmux completion bash: unexpected argument \"zsh\" ("},

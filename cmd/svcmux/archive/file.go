@@ -55,9 +55,8 @@ func Read(from io.Reader) (*Archive, error) {
 		return nil, notSnapshot(err)
 	}
 	if a.Schema != Schema {
-		return nil,
-			fmt.Errorf("its format is %s, and this program reads %s: use svcmux %s, or take a new snapshot", cli.Shown(a.Schema),
-				Schema, cli.Shown(a.Release))
+		return nil, fmt.Errorf("its format is %s, and this program reads %s: use svcmux %s, or take a new snapshot",
+			cli.Shown(a.Schema), Schema, cli.Shown(a.Release))
 	}
 	for {
 		object := Object{}

@@ -15,12 +15,12 @@ import (
 func (p *prediction) denial(old, manifest, merged *corev1.Service) (*Denied, error) {
 	name := merged.Namespace + "/" + merged.Name
 	if merged.Name == "" {
-		return &Denied{merged.Namespace + "/" + cmp.Or(merged.GenerateName, "?"), "NoName", "it has no metadata.name, " +
-			"which kubectl apply needs: name it"}, nil
+		return &Denied{merged.Namespace + "/" + cmp.Or(merged.GenerateName, "?"), "NoName",
+			"it has no metadata.name, which kubectl apply needs: name it"}, nil
 	}
 	if was, is := classOf(old), classOf(merged); isLoadBalancer(old) && isLoadBalancer(merged) && was != is {
-		return &Denied{name, "ClassImmutable",
-			"spec.loadBalancerClass is " + was + " and can't become " + is + ": delete the Service, and create it again"}, nil
+		return &Denied{name, "ClassImmutable", "spec.loadBalancerClass is " + was + " and can't become " + is +
+			": delete the Service, and create it again"}, nil
 	}
 	problems := p.problems[manifest]
 	if len(problems) == 0 {

@@ -91,8 +91,8 @@ func TestDisabledChannelLosesALaterNumber(t *testing.T) {
 	c := looktest.Empty(t)
 	for _, document := range []string{
 		fmt.Sprintf(mux, "", ", ports: [{name: own, port: 9, protocol: TCP}]"),
-		fmt.Sprintf(channel, "first", "", 444), fmt.Sprintf(channel, "disabled", "", 80), fmt.Sprintf(channel, "first", "",
-			81),
+		fmt.Sprintf(channel, "first", "", 444), fmt.Sprintf(channel, "disabled", "", 80),
+		fmt.Sprintf(channel, "first", "", 81),
 		fmt.Sprintf(channel, "disabled", `, annotations: {svc-mux.nowake.ai/disabled: "true"}`, 444),
 	} {
 		c.Apply(document)

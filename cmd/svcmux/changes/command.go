@@ -40,8 +40,8 @@ The exit code is 0 without a change, 2 with changes, 3 if something is refused, 
 		return fmt.Errorf("%w (%s -h lists the flags)", err, cmd.CommandPath())
 	})
 	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)
-	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "a file, a directory, or - for standard input; may be "+
-		"repeated")
+	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil,
+		"a file, a directory, or - for standard input; may be repeated")
 	o.Bind(cmd, env, "json", "yaml", "markdown")
 	return cmd
 }

@@ -55,8 +55,8 @@ func (o *options) read(env cli.Env, namespace string) (validate.Objects, error) 
 	look.Remark(env, found.Unreadable)
 	switch {
 	case found.Incomplete:
-		return found, errors.New("not all files could be read, so there is no prediction: correct them, or name others " +
-			"with -f")
+		return found, errors.New("not all files could be read, so there is no prediction: " +
+			"correct them, or name others with -f")
 	case len(found.Services) == 0:
 		return found, errors.New("the files have no Service: name files with muxes and channels with -f")
 	}

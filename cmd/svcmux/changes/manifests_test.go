@@ -45,8 +45,8 @@ func muxManifest(r *rapid.T) *corev1.Service {
 
 func channelManifest(r *rapid.T) *corev1.Service {
 	svc := &corev1.Service{}
-	svc.Namespace, svc.Name = rapid.SampledFrom([]string{"a", "b"}).Draw(r,
-		"namespace"), rapid.SampledFrom([]string{"k", "l", "m"}).Draw(r, "name")
+	svc.Namespace = rapid.SampledFrom([]string{"a", "b"}).Draw(r, "namespace")
+	svc.Name = rapid.SampledFrom([]string{"k", "l", "m"}).Draw(r, "name")
 	svc.Annotations = map[string]string{}
 	var asked []string
 	for i, name := range []string{"one", "two", "three"}[:rapid.IntRange(1, 3).Draw(r, "ports")] {

@@ -31,8 +31,8 @@ func (c *comparison) describe() Mux {
 		changed.Freeze = c.after.Plan.Freeze.Message
 	}
 	if !c.after.Settled && unread.Mux == "" {
-		changed.Notes = append(changed.Notes, "The prediction isn't certain: the dry run stopped before the reconciler's "+
-			"last write.")
+		changed.Notes = append(changed.Notes,
+			"The prediction isn't certain: the dry run stopped before the reconciler's last write.")
 	}
 	changed.Notes = append(changed.Notes, c.unknowns(c.mux)...)
 	return changed

@@ -17,8 +17,8 @@ func (r *Report) list() *look.List {
 	lines := &look.List{Header: []string{"CHANGE", "CHANNEL", "PORT", "NUMBER", "HOW", "WHEN"}}
 	for i := range r.Denied {
 		denied := &r.Denied[i]
-		lines.Notes = append(lines.Notes,
-			"refused: "+cli.Shown(denied.Service)+" ("+denied.Reason+"): "+cli.Sentence(denied.Message))
+		lines.Notes = append(lines.Notes, "refused: "+cli.Shown(denied.Service)+" ("+denied.Reason+"): "+
+			cli.Sentence(denied.Message))
 	}
 	for i := range r.Muxes {
 		mux := &r.Muxes[i]

@@ -51,10 +51,9 @@ func (c *comparison) requests(key types.NamespacedName) []Port {
 		if channel := &c.after.World.Channels[i]; channel.Key == key && c.inFiles[key] {
 			for _, port := range channel.Ports {
 				number, last, source := requestOf(port)
-				ports = append(ports,
-					Port{Name: port.Name, Protocol: string(port.Protocol), Change: Unknown, Source: source, After: number,
-						AfterLast: last,
-						AnyNumber: number == 0})
+				ports = append(ports, Port{Name: port.Name, Protocol: string(port.Protocol), Change: Unknown, Source: source,
+					After: number, AfterLast: last,
+					AnyNumber: number == 0})
 			}
 		}
 	}

@@ -32,8 +32,7 @@ type hook struct {
 // admission checks that the API server calls the webhook, and that the webhook has ready endpoints.
 func (e *examination) admission() {
 	var all configurations
-	if _,
-		err := e.cluster.JSON(e.ctx, "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+	if _, err := e.cluster.JSON(e.ctx, "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
 		&all); err != nil {
 		e.failed("admission", "ValidatingWebhookConfigurations", err)
 		return
@@ -48,8 +47,8 @@ func (e *examination) admission() {
 		}
 	}
 	if found == 0 {
-		e.add("admission", Failure, "no ValidatingWebhookConfiguration has the webhook "+cli.Shown(name), "install the "+
-			"chart, or choose another prefix with --prefix")
+		e.add("admission", Failure, "no ValidatingWebhookConfiguration has the webhook "+cli.Shown(name),
+			"install the chart, or choose another prefix with --prefix")
 	}
 }
 
@@ -61,8 +60,8 @@ func (e *examination) hook(configuration string, h *hook) {
 		e.add("admission", Failure, at+" has no caBundle, so the API server can't trust the webhook",
 			"docs/certificates.md names the writer of the caBundle: check it")
 	case h.FailurePolicy != "Fail":
-		e.add("admission", Warning, at+" has failurePolicy "+cli.Shown(h.FailurePolicy)+": while the webhook is down, "+
-			"mistakes are accepted", restore)
+		e.add("admission", Warning, at+" has failurePolicy "+cli.Shown(h.FailurePolicy)+
+			": while the webhook is down, mistakes are accepted", restore)
 	case len(h.NamespaceSelector.MatchLabels)+len(h.NamespaceSelector.MatchExpressions) > 0:
 		e.add("admission", Warning, at+" has a namespaceSelector: Services of some namespaces aren't checked", restore)
 	default:

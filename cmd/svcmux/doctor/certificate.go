@@ -32,8 +32,8 @@ func (e *examination) authority(at string, bundle []byte) {
 		}
 	}
 	if last == nil {
-		e.add("authority", Failure, at+" has a caBundle without a certificate", "docs/certificates.md names the writer of "+
-			"the caBundle: check it")
+		e.add("authority", Failure, at+" has a caBundle without a certificate",
+			"docs/certificates.md names the writer of the caBundle: check it")
 		return
 	}
 	e.expiry("authority", "the CA in "+at, &last.NotBefore, last.NotAfter)

@@ -74,8 +74,8 @@ func (e *examination) add(name string, state State, message, wayOut string) {
 // failed adds the result Unknown for a read that failed. The other checks go on.
 func (e *examination) failed(name, object string, err error) {
 	if kube.IsForbidden(err) {
-		e.add(name, Unknown, "you may not read "+look.Unavailable(object, err), "ask for this right, or ask an "+
-			"administrator to run svcmux doctor")
+		e.add(name, Unknown, "you may not read "+look.Unavailable(object, err),
+			"ask for this right, or ask an administrator to run svcmux doctor")
 		return
 	}
 	e.add(name, Unknown, object+" can't be read: "+cli.Sentence(err.Error()), "run svcmux doctor again")

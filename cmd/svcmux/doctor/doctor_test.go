@@ -55,8 +55,8 @@ func TestServerAndRights(t *testing.T) {
 		want   Check
 	}{
 		"a server without ipMode": {func(s *looktest.Server) { s.Minor = "29" }, Check{
-			"server", Failure, "Kubernetes v1.29.0 drops ipMode: a channel can get another channel's traffic within the " +
-				"cluster", "upgrade to 1.30 or newer",
+			"server", Failure, "Kubernetes v1.29.0 drops ipMode: a channel can get another channel's traffic within the cluster",
+			"upgrade to 1.30 or newer",
 		}},
 		"a right is missing": {func(s *looktest.Server) { s.Denied = "patch services/status" }, Check{
 			"rights", Failure, "system:serviceaccount:svc-mux:svc-mux may not patch services/status",
@@ -99,8 +99,8 @@ func TestCertificateIsCheckedInEachMode(t *testing.T) {
 			"certificate", OK, "the reconciler renews it, and its TLS handshakes with the webhook succeed", "",
 		}},
 		"self-managed, no pod is ready": {guard + ", --self-managed-secret=svc-mux-webhook-tls", 0, Check{
-			"certificate", Unknown, "no pod of the reconciler is ready: the certificate may be the reason", "the reconciler's " +
-				"/readyz names it; see docs/certificates.md",
+			"certificate", Unknown, "no pod of the reconciler is ready: the certificate may be the reason",
+			"the reconciler's /readyz names it; see docs/certificates.md",
 		}},
 		"provided": {guard, 1, Check{
 			"certificate", Unknown, "TLS handshakes of the reconciler with the webhook succeed. The certificate's end is " +
@@ -112,8 +112,8 @@ func TestCertificateIsCheckedInEachMode(t *testing.T) {
 				"certificate", "restore it with helm upgrade",
 		}},
 		"cert-manager, not issued": {guard + ", --certificates=slow", 2, Check{
-			"certificate", Failure, "Certificate svc-mux/slow isn't issued yet", "kubectl describe certificate --namespace " +
-				"svc-mux slow shows why",
+			"certificate", Failure, "Certificate svc-mux/slow isn't issued yet",
+			"kubectl describe certificate --namespace svc-mux slow shows why",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,8 +76,8 @@ func (e *examination) gateway(g *lease.Gateway) {
 		refused += len(g.Report.Muxes[i].Refused) + g.Report.Muxes[i].MoreRefused
 	}
 	if refused > 0 {
-		e.add("gateway", Warning, fmt.Sprintf("%s refuses %s of muxes", name, cli.Count(refused, "part")), "the condition "+
-			"Carried of those muxes names each")
+		e.add("gateway", Warning, fmt.Sprintf("%s refuses %s of muxes", name, cli.Count(refused, "part")),
+			"the condition Carried of those muxes names each")
 	}
 	failing := failingOf(g.Report)
 	if len(failing) > 0 {
@@ -88,9 +88,9 @@ func (e *examination) gateway(g *lease.Gateway) {
 	switch {
 	case len(g.Report.Faults)+refused+len(failing) > 0:
 	case g.Facts != nil && g.Facts.Version != "" && g.Facts.Version != e.version:
-		e.add("gateway", Warning,
-			fmt.Sprintf("%s is %s, and this program is %s", name, cli.Shown(g.Facts.Version),
-				cli.Shown(e.version)), "upgrade all parts to one release")
+		e.add("gateway", Warning, fmt.Sprintf("%s is %s, and this program is %s",
+			name, cli.Shown(g.Facts.Version), cli.Shown(e.version)),
+			"upgrade all parts to one release")
 	default:
 		e.add("gateway", OK, fmt.Sprintf("%s is alive, serves %s, and holds %s", name, muxesOf(g.Report), seatsOf(g)), "")
 	}

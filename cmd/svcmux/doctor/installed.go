@@ -21,10 +21,9 @@ const (
 func (e *examination) versions() {
 	if e.unread != nil {
 		e.failed("versions", "Deployments", e.unread)
-		e.add("unchecked", Unknown,
-			"without Deployments, the checks "+
-				strings.Join([]string{webhook, reconciler, "leader", "rights", "certificate", "gateways", "alerts"}, ", ")+
-				" are left out", "")
+		e.add("unchecked", Unknown, "without Deployments, the checks "+
+			strings.Join([]string{webhook, reconciler, "leader", "rights", "certificate", "gateways", "alerts"}, ", ")+
+			" are left out", "")
 		return
 	}
 	found := versions.In(e.deployments, e.version)
@@ -101,8 +100,8 @@ func (e *examination) leads(d *appsv1.Deployment, container, whom string) {
 		}
 	}
 	name := cli.Shown(d.Namespace + "/" + leaseOf(d, container))
-	found, err := e.cluster.JSON(e.ctx,
-		"/apis/coordination.k8s.io/v1/namespaces/"+d.Namespace+"/leases/"+leaseOf(d, container), &lease)
+	found, err := e.cluster.JSON(e.ctx, "/apis/coordination.k8s.io/v1/namespaces/"+d.Namespace+"/leases/"+
+		leaseOf(d, container), &lease)
 	wayOut := "read the log of the " + container
 	switch spec := &lease.Spec; {
 	case err != nil:
@@ -112,9 +111,8 @@ func (e *examination) leads(d *appsv1.Deployment, container, whom string) {
 	case spec.HolderIdentity == "" || spec.RenewTime == nil:
 		e.add("leader", Failure, "the Lease "+name+" has no holder: no "+container+" leads", wayOut)
 	case e.now.Sub(*spec.RenewTime) > slack*time.Duration(spec.LeaseDurationSeconds)*time.Second:
-		e.add("leader", Failure,
-			fmt.Sprintf("%s holds the Lease %s, and last renewed it %s ago", cli.Shown(spec.HolderIdentity), name,
-				cli.Age(e.now.Sub(*spec.RenewTime))), wayOut)
+		e.add("leader", Failure, fmt.Sprintf("%s holds the Lease %s, and last renewed it %s ago",
+			cli.Shown(spec.HolderIdentity), name, cli.Age(e.now.Sub(*spec.RenewTime))), wayOut)
 	default:
 		e.add("leader", OK, cli.Shown(spec.HolderIdentity)+" leads"+whom, "")
 	}

@@ -24,9 +24,9 @@ func TestLeaseHasSlackForOtherClocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := looktest.Load(t, looktest.Worlds+"/installed.yaml")
-			c.Apply(fmt.Sprintf("kind: Lease\nmetadata: {namespace: svc-mux, name: svc-lb-mux-reconciler}\nspec: {renewTime: "+
-				"%q}\n",
-				looktest.Now().Add(-tc.age).Format("2006-01-02T15:04:05.000000Z07:00")))
+			c.Apply(
+				fmt.Sprintf("kind: Lease\nmetadata: {namespace: svc-mux, name: svc-lb-mux-reconciler}\nspec: {renewTime: %q}\n",
+					looktest.Now().Add(-tc.age).Format("2006-01-02T15:04:05.000000Z07:00")))
 			kubeconfig, _ := c.Serve(t)
 			if got := reportOf(t, looktest.RunAt(t, command, kubeconfig, "", "-o", "json").Out); !slices.Contains(got.Checks,
 				tc.want) {

@@ -116,8 +116,8 @@ func (e *examination) backends(s *sight.Sight) {
 	} {
 		if n := count[bad.reason]; n > 0 {
 			told++
-			e.add("slices", bad.state, fmt.Sprintf("%s has %s %s", name, cli.Count(n, "channel"), bad.words), "svcmux explain "+
-				"NAMESPACE/NAME tells why")
+			e.add("slices", bad.state, fmt.Sprintf("%s has %s %s", name, cli.Count(n, "channel"), bad.words),
+				"svcmux explain NAMESPACE/NAME tells why")
 		}
 	}
 	if told == 0 && s.World.Mux != nil {

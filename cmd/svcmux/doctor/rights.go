@@ -83,8 +83,8 @@ func (e *examination) rightsOf(part string, d *appsv1.Deployment, everywhere, on
 	case err != nil:
 		e.failed("rights", "the rights of the "+part, err)
 	case len(missing) > 0:
-		e.add("rights", Failure, cli.Shown(user)+" may not "+strings.Join(missing, ", "), "restore the roles with helm "+
-			"upgrade, or see rbac.muxNamespaces in the chart's values")
+		e.add("rights", Failure, cli.Shown(user)+" may not "+strings.Join(missing, ", "),
+			"restore the roles with helm upgrade, or see rbac.muxNamespaces in the chart's values")
 	case len(surplus) > 0:
 		e.add("rights", Warning, cli.Shown(user)+" may "+strings.Join(surplus, ", ")+", and never needs to",
 			"find the binding that gives more than the chart's roles")

@@ -137,8 +137,8 @@ func chainOfRoute(language validation.Language, kind string, key types.Namespace
 	c.Whole = true
 	route, is := read.RouteOf(object)
 	if !is || object == nil {
-		add("route", "bad", fmt.Sprintf("there is no %s %s", kind, key), "", "check its name and its namespace, and "+
-			"whether the cluster has the CRDs of the Gateway API")
+		add("route", "bad", fmt.Sprintf("there is no %s %s", kind, key), "",
+			"check its name and its namespace, and whether the cluster has the CRDs of the Gateway API")
 		return c
 	}
 	add("route", "ok", "a "+kind, "", "")
@@ -147,8 +147,8 @@ func chainOfRoute(language validation.Language, kind string, key types.Namespace
 		gateway := route.Object.GetAnnotations()[keys.Gateway]
 		switch said := conditionOf(route.Said(&keys), keys.Accepted); {
 		case said == nil:
-			add("number", "bad", "the allocator says nothing about it", "", "is gatewayApi.allocator on in the chart, and "+
-				"does the reconciler run?")
+			add("number", "bad", "the allocator says nothing about it", "",
+				"is gatewayApi.allocator on in the chart, and does the reconciler run?")
 		case said.Status != metav1.ConditionTrue:
 			add("number", "bad", said.Message, said.Reason, "")
 		default:

@@ -72,9 +72,8 @@ func TestAChainOfARoute(t *testing.T) {
 			"ok a TCPRoute; bad MuxFull it is full; bad no implementation of the Gateway API says anything about it", nil},
 		"no allocator": {asks, nil, "ok a TCPRoute; bad the allocator says nothing about it; bad no implementation of the " +
 			"Gateway API says anything about it", nil},
-		"not accepted": {nil,
-			[]gatewayv1.RouteParentStatus{said("example.com/gateway",
-				condition("Accepted", "False", "NoMatchingParent", "no listener"))},
+		"not accepted": {nil, []gatewayv1.RouteParentStatus{
+			said("example.com/gateway", condition("Accepted", "False", "NoMatchingParent", "no listener"))},
 			"ok a TCPRoute; bad NoMatchingParent ListenerSet shop/broker, by example.com/gateway: no listener", nil},
 		"no backend": {nil, []gatewayv1.RouteParentStatus{said("example.com/gateway",
 			condition("Accepted", "True", "Accepted", "it waits"),
@@ -116,9 +115,8 @@ func TestPortsOfAListenerSet(t *testing.T) {
 	set := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broker"}}
 	for name, status := range map[gatewayv1.SectionName]metav1.ConditionStatus{"open": metav1.ConditionTrue,
 		"shut": metav1.ConditionFalse} {
-		set.Spec.Listeners = append(set.Spec.Listeners,
-			gatewayv1.ListenerEntry{Name: name,
-				Port: map[gatewayv1.SectionName]gatewayv1.PortNumber{"open": 9000, "shut": 9001}[name]})
+		set.Spec.Listeners = append(set.Spec.Listeners, gatewayv1.ListenerEntry{Name: name,
+			Port: map[gatewayv1.SectionName]gatewayv1.PortNumber{"open": 9000, "shut": 9001}[name]})
 		set.Status.Listeners = append(set.Status.Listeners, gatewayv1.ListenerEntryStatus{Name: name,
 			Conditions: []metav1.Condition{{Type: "Accepted", Status: status}, {Type: "Programmed", Status: status}}})
 	}

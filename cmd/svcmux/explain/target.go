@@ -47,8 +47,8 @@ func parse(argument string) (target, error) {
 	number, protocol, stated := strings.Cut(number, "/")
 	parsed, err := strconv.ParseUint(number, 10, 16)
 	if err != nil || parsed == 0 {
-		return target{},
-			cli.Usagef("%s: write MUX:NUMBER or MUX:NUMBER/PROTOCOL, with a number from 1 to 65535", cli.Shown(argument))
+		return target{}, cli.Usagef("%s: write MUX:NUMBER or MUX:NUMBER/PROTOCOL, with a number from 1 to 65535",
+			cli.Shown(argument))
 	}
 	t := target{name: key, number: int32(parsed),
 		protocols: []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}}

@@ -32,8 +32,8 @@ func (c *Cluster) explain(err error) error {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the API server %s doesn't accept the credentials of context %s: log in again, or choose another "+
-			"--context",
+		return fmt.Errorf("the API server %s doesn't accept the credentials of context %s: "+
+			"log in again, or choose another --context",
 			c.Server, cli.Shown(c.Context))
 	case apierrors.IsForbidden(err):
 		return forbidden{err.Error() + ": ask for this right, or choose another namespace with -n"}

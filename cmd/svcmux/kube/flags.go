@@ -32,8 +32,8 @@ type Flags struct {
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.snapshot, "snapshot", "", "a file of svcmux snapshot to read, in place of a cluster")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; default $KUBECONFIG, else "+
-		"~/.kube/config")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "",
+		"path of the kubeconfig file; default $KUBECONFIG, else ~/.kube/config")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s" // as kubectl's
 	clientcmd.BindOverrideFlags(&f.overrides, flags, names)

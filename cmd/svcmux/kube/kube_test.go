@@ -123,8 +123,8 @@ func TestErrorsAreSentencesWithTheWayOut(t *testing.T) {
 		},
 		"stale credentials": {
 			handle: reply(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"),
-			want: "the API server SERVER doesn't accept the credentials of context work: log in again, or choose another " +
-				"--context",
+			want: "the API server SERVER doesn't accept the credentials of context work: " +
+				"log in again, or choose another --context",
 		},
 		"a server that is broken": {
 			handle: reply(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is on fire"),
@@ -142,8 +142,8 @@ func TestErrorsAreSentencesWithTheWayOut(t *testing.T) {
 		},
 		"a context with a typo": {args: []string{"--context", "stagin"}, url: "http://127.0.0.1:1",
 			want: "--context stagin: the kubeconfig has no such context: did you mean staging?"},
-		"another context": {args: []string{"--context", "x"}, url: "http://127.0.0.1:1", want: "--context x: the " +
-			"kubeconfig has no such context: choose one of staging, work"},
+		"another context": {args: []string{"--context", "x"}, url: "http://127.0.0.1:1",
+			want: "--context x: the kubeconfig has no such context: choose one of staging, work"},
 		"a hostile context": {args: []string{"--context", "\x1b[31m"}, url: "http://127.0.0.1:1",
 			want: `--context "\x1b[31m": the kubeconfig has no such context`},
 		"a user that isn't there": {
@@ -175,8 +175,8 @@ func TestWithoutAKubeconfig(t *testing.T) {
 	f := &Flags{}
 	f.Bind(&cobra.Command{})
 	_, err := f.Cluster(cli.Env{Err: io.Discard})
-	if f.Configured() || cli.ExitCode(err) != cli.ExitUsage || !strings.HasPrefix(err.Error(), "no cluster is "+
-		"configured: name a kubeconfig") {
+	if f.Configured() || cli.ExitCode(err) != cli.ExitUsage ||
+		!strings.HasPrefix(err.Error(), "no cluster is configured: name a kubeconfig") {
 		t.Errorf("got %v, configured %v", err, f.Configured())
 	}
 }

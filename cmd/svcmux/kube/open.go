@@ -26,9 +26,8 @@ func (f *Flags) Cluster(env cli.Env) (*Cluster, error) {
 	}
 	wanted := f.overrides.CurrentContext
 	if _, known := raw.Contexts[wanted]; wanted != "" && !known {
-		return nil,
-			cli.Usagef("--context %s: the kubeconfig has no such context%s", cli.Shown(wanted),
-				alternatives(wanted, contexts(raw)))
+		return nil, cli.Usagef("--context %s: the kubeconfig has no such context%s", cli.Shown(wanted),
+			alternatives(wanted, contexts(raw)))
 	}
 	config, err := f.config().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {

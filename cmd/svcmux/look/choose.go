@@ -70,8 +70,8 @@ func (x *Index) One(name types.NamespacedName, given, usual string) (types.Names
 	case len(alike) == 1:
 		return alike[0], nil
 	case len(alike) > 1:
-		return types.NamespacedName{},
-			cli.Usagef("%s: there are several muxes of this name: write %s or %s", name.Name, alike[0], alike[1])
+		return types.NamespacedName{}, cli.Usagef("%s: there are several muxes of this name: write %s or %s", name.Name,
+			alike[0], alike[1])
 	}
 	return types.NamespacedName{}, x.notMux(name)
 }
@@ -116,9 +116,8 @@ func (x *Index) noMuxes(f *Flags) error {
 		return fmt.Errorf("no mux is in namespace %s, nor has it a channel there: leave out -n to see all",
 			cli.Shown(f.Kube.NamespaceGiven()))
 	case x.World.Unread.Services != "":
-		return fmt.Errorf(
-			"namespace %s has neither a mux nor a channel, and others can't be read: choose another one with -n",
-			cli.Shown(x.World.Unread.ServicesIn))
+		return fmt.Errorf("namespace %s has neither a mux nor a channel, and others can't be read: "+
+			"choose another one with -n", cli.Shown(x.World.Unread.ServicesIn))
 	}
 	return fmt.Errorf("there is neither a mux nor a channel with prefix %s in the cluster: install svc-lb-mux, or "+
 		"choose its prefix with --prefix", cli.Shown(x.Language.Prefix()))

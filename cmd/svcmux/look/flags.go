@@ -34,10 +34,10 @@ type Flags struct {
 func (f *Flags) Bind(cmd *cobra.Command, env cli.Env, formats ...string) {
 	f.formats = formats
 	set := cmd.Flags()
-	set.StringVar(&f.Prefix, "prefix", env.Getenv("API_PREFIX"), "prefix of annotations and classes; default that of "+
-		"the cluster")
-	set.StringVar(&f.MuxNamespace, "default-mux-namespace", env.Getenv("DEFAULT_MUX_NAMESPACE"), "namespace of a mux "+
-		"that is named without one; default that of the cluster")
+	set.StringVar(&f.Prefix, "prefix", env.Getenv("API_PREFIX"),
+		"prefix of annotations and classes; default that of the cluster")
+	set.StringVar(&f.MuxNamespace, "default-mux-namespace", env.Getenv("DEFAULT_MUX_NAMESPACE"),
+		"namespace of a mux that is named without one; default that of the cluster")
 	if len(formats) > 0 {
 		set.StringVarP(&f.Output, "output", "o", "", strings.Join(formats, ", ")+"; default a table")
 		kube.Complete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
@@ -121,9 +121,8 @@ func (f *Flags) Open(ctx context.Context, env cli.Env) (*kube.Cluster, Ask, erro
 	if !cluster.Taken.IsZero() {
 		now = func() time.Time { return cluster.Taken }
 	}
-	return cluster,
-		Ask{Language: language, All: f.Kube.All(), Namespace: cmp.Or(f.Kube.NamespaceGiven(), cluster.Namespace), Now: now},
-		nil
+	return cluster, Ask{Language: language, All: f.Kube.All(),
+		Namespace: cmp.Or(f.Kube.NamespaceGiven(), cluster.Namespace), Now: now}, nil
 }
 
 // Remark prints remarks on standard error.

@@ -145,8 +145,8 @@ func Unavailable(what string, err error) string {
 
 // WhatIsUnread is the sentence about the parts of a mux that the user may not read.
 func WhatIsUnread(mux string, why []string) string {
-	return mux + " is shown without what you may not read: " + strings.Join(why, "; ") + ". Ask for these rights to see " +
-		"all."
+	return mux + " is shown without what you may not read: " + strings.Join(why, "; ") +
+		". Ask for these rights to see all."
 }
 
 // Name adds the Service that an argument NAME or NAMESPACE/NAME names, for messages that describe it.

@@ -64,9 +64,8 @@ func languageOf(s settings) (validation.Language, error) {
 // choose returns the settings with a prefix; if no reconciler has it, no settings. Without a prefix, it returns those
 // with the default prefix, or else the first ones.
 func choose(found []settings, prefix string) settings {
-	if i := slices.IndexFunc(found, func(s settings) bool {
-		return s.prefix == cmp.Or(prefix, validation.DefaultPrefix)
-	}); i >= 0 {
+	if i := slices.IndexFunc(found,
+		func(s settings) bool { return s.prefix == cmp.Or(prefix, validation.DefaultPrefix) }); i >= 0 {
 		return found[i]
 	}
 	if prefix != "" {

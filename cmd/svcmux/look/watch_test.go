@@ -83,9 +83,8 @@ func TestWatchPrintsLinesThatChange(t *testing.T) {
 				}},
 			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
 				Ports: []corev1.ServicePort{{Name: "placeholder", Port: 101}}},
-			Status: corev1.ServiceStatus{
-				LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: fmt.Sprintf("203.0.113.%d",
-					20+i)}}}},
+			Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{
+				Ingress: []corev1.LoadBalancerIngress{{IP: fmt.Sprintf("203.0.113.%d", 20+i)}}}},
 		}
 	}
 	out.await(t, "203.0.113.21")

@@ -30,8 +30,8 @@ type Output struct {
 // Bind adds the flags to a command.
 func (o *Output) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&o.Format, "output", "o", "", "wide, for more columns; or yaml, json or name, for the Services "+
-		"instead of the report")
+	flags.StringVarP(&o.Format, "output", "o", "",
+		"wide, for more columns; or yaml, json or name, for the Services instead of the report")
 	flags.StringVar(&o.Dir, "manifests", "", "write the Services into this folder, one file for each namespace")
 	flags.BoolVar(&o.force, "force", false, "with --manifests, replace files that differ")
 	_ = cmd.RegisterFlagCompletionFunc("output",

@@ -38,8 +38,8 @@ channels in the namespace. A ? stands for what you may not read.`,
 		ValidArgsFunction: o.CompleteMux,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.mux = strings.Join(args, "")
-			return o.Run(cmd.Context(), env, look.Listing{Mux: o.mux, Slices: !o.free, List: o.list, Empty: "No number is in " +
-				"use."})
+			return o.Run(cmd.Context(), env, look.Listing{Mux: o.mux, Slices: !o.free, List: o.list,
+				Empty: "No number is in use."})
 		},
 	}
 	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)

@@ -90,8 +90,8 @@ func TestSnapshotHasTheGatewayAPIThatMatters(t *testing.T) {
 				"GatewayClasses, UDPRoutes: the snapshot lacks them.\n"},
 		"no CRDs":                 {"several", nil, "Service", ""},
 		"neither rights nor CRDs": {"several", tenant(), "Service", ""},
-		"all rights but one": {"listeners", []string{"gateways"}, "1 TCPRoute", "You may not read the Gateways of all " +
-			"namespaces: only namespace shop is read.\n"},
+		"all rights but one": {"listeners", []string{"gateways"}, "1 TCPRoute",
+			"You may not read the Gateways of all namespaces: only namespace shop is read.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+c.world+".yaml").Serve(t, c.forbidden...)
@@ -145,10 +145,9 @@ func TestMalformedObjectsDoNoHarm(t *testing.T) {
 				language.Keys().PortRange: "20000-20099", language.Keys().Gateway: "quay/harbour"}}, "spec": spec,
 			"status": "ophelia"}
 	}
-	mux := archive.Object{"kind": "Service",
-		"metadata": map[string]any{"namespace": "quay", "name": "gateway-harbour",
-			"labels":          map[string]any{language.Keys().Managed: "true"},
-			"ownerReferences": []any{map[string]any{"kind": "Gateway", "name": "harbour", "controller": true}}}}
+	mux := archive.Object{"kind": "Service", "metadata": map[string]any{"namespace": "quay", "name": "gateway-harbour",
+		"labels":          map[string]any{language.Keys().Managed: "true"},
+		"ownerReferences": []any{map[string]any{"kind": "Gateway", "name": "harbour", "controller": true}}}}
 	for _, spec := range [...]any{nil, "ophelia", []any{"ophelia"},
 		map[string]any{"listeners": "ophelia", "parentRefs": "ophelia", "from": "ophelia", "parentRef": "ophelia",
 			"controllerName": []any{"ophelia"}}} {

@@ -41,9 +41,8 @@ func readGatewayAPI(ctx context.Context, cluster *kube.Cluster, namespace string
 		return nil, nil
 	}
 	if len(partly) > 0 {
-		remarks = append(remarks,
-			fmt.Sprintf("You may not read the %s of all namespaces: only namespace %s is read.", strings.Join(partly, ", "),
-				cli.Shown(namespace)))
+		remarks = append(remarks, fmt.Sprintf("You may not read the %s of all namespaces: only namespace %s is read.",
+			strings.Join(partly, ", "), cli.Shown(namespace)))
 	}
 	if len(not) > 0 {
 		remarks = append(remarks, fmt.Sprintf("You may not read %s: the snapshot lacks them.", strings.Join(not, ", ")))

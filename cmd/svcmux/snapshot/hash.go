@@ -148,9 +148,8 @@ func (h *hashing) text(text string) string {
 				return h.claimant(types.NamespacedName{Namespace: namespace, Name: name}).String() + end
 			}
 			return h.known(namespace) + "/" + h.known(name) + end
-		case both ||
-			slices.Contains([]string{"mux", "channel", "port", "service", "auto", "other", "all", "gateway", "listener", "route",
-				"tcp", "udp"}, namespace):
+		case both || slices.Contains([]string{"mux", "channel", "port", "service", "auto", "other", "all", "gateway",
+			"listener", "route", "tcp", "udp"}, namespace):
 			return word
 		}
 		return h.known(namespace) + end

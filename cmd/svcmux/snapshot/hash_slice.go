@@ -39,8 +39,8 @@ func (h *hashing) slice(slice *discoveryv1.EndpointSlice) {
 			}
 		}
 		if endpoint.TargetRef != nil {
-			endpoint.TargetRef.Namespace, endpoint.TargetRef.Name = h.name(
-				endpoint.TargetRef.Namespace), h.name(endpoint.TargetRef.Name)
+			endpoint.TargetRef.Namespace = h.name(endpoint.TargetRef.Namespace)
+			endpoint.TargetRef.Name = h.name(endpoint.TargetRef.Name)
 		}
 	}
 	if channel, is := project.ChannelOfSlice(keys, slice); is {

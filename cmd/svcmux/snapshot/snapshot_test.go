@@ -236,14 +236,14 @@ func TestMistakesOfSnapshot(t *testing.T) {
 		err     string
 	}{
 		"the file exists": {Command, []string{path}, 1, path + " exists: name another file, or remove this one"},
-		"no such folder": {Command, []string{"/nix/a"}, 1, "the snapshot can't be written: open /nix/a: no such file " +
-			"or directory: name another file"},
+		"no such folder": {Command, []string{"/nix/a"}, 1,
+			"the snapshot can't be written: open /nix/a: no such file or directory: name another file"},
 		"no file": {Command, nil, 2, "name one file to write, or - for standard output (snapshot -h has " +
 			"examples)"},
 		"no such snapshot": {status.Command, []string{"--snapshot", "/nix"}, 1, "the snapshot can't be read: open /nix: " +
 			"no such file or directory: name another file with --snapshot"},
-		"a watch of snapshot": {status.Command, []string{"-w", "--snapshot", path}, 2, "-w: a snapshot doesn't change: " +
-			"leave out -w or --snapshot"},
+		"a watch of snapshot": {status.Command, []string{"-w", "--snapshot", path}, 2,
+			"-w: a snapshot doesn't change: leave out -w or --snapshot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := looktest.RunAt(t, tc.command, kubeconfig, "", tc.args...)

@@ -20,12 +20,12 @@ func TestClustersThatDoNotAnswer(t *testing.T) {
 		err        string
 	}{
 		"no cluster there": {nobody, nil, cli.ExitFailed, "the API server http://127.0.0.1:1 can't be reached: "},
-		"a wrong context": {nobody, []string{"--context", "works"}, cli.ExitUsage, "--context works: the kubeconfig has " +
-			"no such context: did you mean work?"},
+		"a wrong context": {nobody, []string{"--context", "works"}, cli.ExitUsage,
+			"--context works: the kubeconfig has no such context: did you mean work?"},
 		"no kubeconfig":     {filepath.Join(t.TempDir(), "none"), nil, cli.ExitFailed, "the kubeconfig can't be "},
 		"a selector's typo": {nobody, []string{"-l", "!!"}, cli.ExitUsage, "-l !!: "},
-		"a bad prefix": {nobody, []string{"--prefix", "Not A Prefix"}, cli.ExitUsage, "prefix \"Not A Prefix\" is not " +
-			"a DNS name"},
+		"a bad prefix": {nobody, []string{"--prefix", "Not A Prefix"}, cli.ExitUsage,
+			"prefix \"Not A Prefix\" is not a DNS name"},
 	} {
 		got := looktest.RunAt(t, Command, tc.kubeconfig, "", tc.args...)
 		if got.Code != tc.code || !strings.HasPrefix(got.Err, tc.err) || got.Out != "" {

@@ -56,8 +56,8 @@ is changed. Without -n, all namespaces are read; or the context's, if you may no
 	}
 	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)
 	set := cmd.Flags()
-	set.StringArrayVarP(&f.files, "filename", "f", nil, "read Services from a file, a directory, or - for standard "+
-		"input, and not from the cluster")
+	set.StringArrayVarP(&f.files, "filename", "f", nil,
+		"read Services from a file, a directory, or - for standard input, and not from the cluster")
 	set.StringVarP(&f.selector, "selector", "l", "", "only Services with these labels")
 	set.StringVar(&f.per, "per", "cluster", "cluster or namespace: how far Services may share")
 	set.StringVar(&f.MuxName, "mux-name", "shared", "the name of the proposed muxes")
@@ -65,9 +65,8 @@ is changed. Without -n, all namespaces are read; or the context's, if you may no
 		"the namespace of the proposed muxes")
 	set.StringVar(&f.Provider, "provider", "", "aws, azure, gke or none; default by class, annotations and nodes")
 	set.BoolVar(&f.KeepNumbers, "keep-numbers", false, "propose as many muxes as it takes for every number to stay")
-	set.StringSliceVar(&f.GiveUp, "give-up", nil,
-		"settings that Services can do without: "+trafficPolicy+", "+sessionAffinity+", "+loadBalancerIP+", or keys of "+
-			"annotations")
+	set.StringSliceVar(&f.GiveUp, "give-up", nil, "settings that Services can do without: "+trafficPolicy+", "+
+		sessionAffinity+", "+loadBalancerIP+", or keys of annotations")
 	set.StringVar(&f.Range, "port-range", "20000-20999", "where ports get new numbers from")
 	set.StringVar(&f.prefix, "prefix", cmp.Or(env.Getenv("API_PREFIX"), validation.DefaultPrefix),
 		"prefix of annotations and classes")

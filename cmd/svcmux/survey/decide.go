@@ -215,8 +215,8 @@ func (o *Options) share(g *group, taken map[types.NamespacedName]bool, result *R
 	for _, m := range muxes {
 		without := o.place(m)
 		for _, svc := range without {
-			result.Apart = append(result.Apart, Apart{keyOf(svc), fmt.Sprintf("no number in %s is left for it: give a larger "+
-				"--port-range", o.Range)})
+			result.Apart = append(result.Apart, Apart{keyOf(svc),
+				fmt.Sprintf("no number in %s is left for it: give a larger --port-range", o.Range)})
 		}
 		if len(m.Members) < 2 {
 			for _, one := range m.Members {

@@ -126,8 +126,8 @@ func (r *Result) muxTable() cli.Table {
 			}
 		}
 		table.Rows = append(table.Rows, []string{
-			m.Key.String(), cmp.Or(m.Provider.Name,
-				"other"), strconv.Itoa(len(m.Members)), strconv.Itoa(m.Ports()), strconv.Itoa(m.Limit), strconv.Itoa(moved),
+			m.Key.String(), cmp.Or(m.Provider.Name, "other"), strconv.Itoa(len(m.Members)), strconv.Itoa(m.Ports()),
+			strconv.Itoa(m.Limit), strconv.Itoa(moved),
 		})
 	}
 	return table
@@ -176,9 +176,8 @@ func (r *Result) notes() []string {
 		}
 	}
 	if unnamed := r.unnamed(); unnamed > 0 {
-		notes = append(notes,
-			fmt.Sprintf("%s without a name: the channel names it by protocol and number, such as tcp-80.",
-				cli.Count(unnamed, "port")))
+		notes = append(notes, fmt.Sprintf("%s without a name: the channel names it by protocol and number, such as tcp-80.",
+			cli.Count(unnamed, "port")))
 	}
 	if r.Channels > 0 && r.Before > 0 {
 		notes = append(notes, fmt.Sprintf("Already on a mux: %s.", cli.Count(r.Channels, "channel")))

@@ -78,8 +78,8 @@ func TestOnlyAChannelThatCarriesTakesTheLoadBalancersPlace(t *testing.T) {
 		"shop/api": "keep this load balancer: channel api-mux has its pods, and is refused (MuxPortConflict): port " +
 			"\"https\" asks for 443/TCP",
 		"shop/edit": "keep this load balancer: channel edit-mux has its pods, and is refused (OutOfRange)",
-		"shop/late": "keep this load balancer: channel late-mux has its pods, and no condition says that its ports are on " +
-			"the mux",
+		"shop/late": "keep this load balancer: " +
+			"channel late-mux has its pods, and no condition says that its ports are on the mux",
 		"shop/slow": "keep this load balancer: channel slow-mux has its pods, and they aren't on the mux (BackendsRefused)",
 		"chat/web":  "no other Service that it may share with has the same settings",
 		"shop/gone": "no other Service that it may share with has the same settings",
@@ -219,8 +219,8 @@ func TestProposalIsSound(t *testing.T) {
 }
 
 func anyService(t *rapid.T) *corev1.Service {
-	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: rapid.SampledFrom([]string{"a", "b"}).Draw(t,
-		"namespace")}}
+	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+		Namespace: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "namespace")}}
 	svc.Spec.Type = corev1.ServiceTypeLoadBalancer
 	svc.Spec.Selector = map[string]string{"app": "web"}
 	svc.Spec.LoadBalancerSourceRanges = rapid.SampledFrom([][]string{nil, {"10.0.0.0/8"}}).Draw(t, "ranges")

@@ -53,11 +53,11 @@ tcp-services, udp-services, or *-tcp and *-udp of ingress-nginx's chart. Service
 	}
 	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", env.Program)
 	set := cmd.Flags()
-	set.StringArrayVarP(&f.files, "filename", "f", nil, "read ConfigMaps, and Services, from a file, a directory, or - "+
-		"for standard input")
+	set.StringArrayVarP(&f.files, "filename", "f", nil,
+		"read ConfigMaps, and Services, from a file, a directory, or - for standard input")
 	set.BoolVar(&f.local, "local", false, "with -f, ask no cluster for Services and the mux")
-	set.StringVar(&f.tcp, "tcp-services-configmap", "", "NAMESPACE/NAME of the ConfigMap for TCP, as in ingress-nginx's "+
-		"own flag")
+	set.StringVar(&f.tcp, "tcp-services-configmap", "",
+		"NAMESPACE/NAME of the ConfigMap for TCP, as in ingress-nginx's own flag")
 	set.StringVar(&f.udp, "udp-services-configmap", "", "NAMESPACE/NAME of the ConfigMap for UDP")
 	set.StringVar(&f.muxNamespace, "default-mux-namespace", cmp.Or(env.Getenv("DEFAULT_MUX_NAMESPACE"), "svc-mux"),
 		"namespace of a mux that is named without one")

@@ -86,8 +86,8 @@ func (r *Result) add(svc *corev1.Service, entries []entry, opts Options) {
 				cli.Shown(e.service.String()), manifest.PortName(port))})
 		}
 		if e.decode {
-			r.Notes = append(r.Notes, Note{e.slot(), "its pods would get the PROXY header that the load balancer sends to " +
-				"ingress-nginx: turn it off on the mux"})
+			r.Notes = append(r.Notes, Note{e.slot(),
+				"its pods would get the PROXY header that the load balancer sends to ingress-nginx: turn it off on the mux"})
 		}
 		r.Rows = append(r.Rows, Row{e.slot(), e.service.String(), e.port, name, e.config})
 		ports = append(ports, portFor(port, e, ports))

@@ -86,19 +86,19 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"a bad prefix":         {"-f - --prefix /", "", 2, `prefix "/" is not a DNS name`},
 		"local without files":  {"--local", "", 2, "--local asks no cluster: give files with -f"},
 		"an empty pipe":        {"-f - --local", "", 2, "<stdin>: is empty: did the command before the pipe fail?"},
-		"a file without ConfigMap": {"-f - --local", service, 1, "there is no ConfigMap with TCP or UDP services of " +
-			"ingress-nginx in the files"},
+		"a file without ConfigMap": {"-f - --local", service, 1,
+			"there is no ConfigMap with TCP or UDP services of ingress-nginx in the files"},
 		"a broken ConfigMap": {
 			"-f - --local", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tcp-services}\ndata: [1]\n", 2,
 			"<stdin>:1: ConfigMap default/tcp-services can't be read: ",
 		},
 		"a ConfigMap without entries": {
-			"-f - --local", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tcp-services}\n", 0, "The ConfigMaps have no " +
-				"entries.",
+			"-f - --local", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tcp-services}\n", 0,
+			"The ConfigMaps have no entries.",
 		},
 		"a named ConfigMap": {
-			"-f - --local --tcp-services-configmap x/streams", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: streams, " +
-				"namespace: x}\n", 0, "no entries",
+			"-f - --local --tcp-services-configmap x/streams",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: streams, namespace: x}\n", 0, "no entries",
 		},
 		"a missing kubeconfig": {"--kubeconfig nowhere", "", 1, "the kubeconfig can't be read: "},
 	} {

@@ -50,8 +50,8 @@ func (f *feed) pages(w *look.World) update {
 	}
 	const longest = 500
 	f.log = f.log[:min(len(f.log), longest)]
-	now.pages[changes] = page{header: []string{"TIME", "KIND", "NAME", "CHANGE"}, rows: f.log, message: "Nothing has " +
-		"changed yet."}
+	now.pages[changes] = page{header: []string{"TIME", "KIND", "NAME", "CHANGE"}, rows: f.log,
+		message: "Nothing has changed yet."}
 	f.last = now
 	return now
 }

@@ -293,9 +293,8 @@ func TestTopNeedsTerminalAndCluster(t *testing.T) {
 }
 
 func TestCellsAreSortedByNumber(t *testing.T) {
-	p := page{header: []string{"NUMBER"},
-		rows: []row{{cells: []string{"443/TCP"}}, {cells: []string{"20000/TCP"}}, {cells: []string{"-"}},
-			{cells: []string{"80/TCP"}}}}
+	p := page{header: []string{"NUMBER"}, rows: []row{{cells: []string{"443/TCP"}}, {cells: []string{"20000/TCP"}},
+		{cells: []string{"-"}}, {cells: []string{"80/TCP"}}}}
 	var got []string
 	for _, r := range p.sorted(0, false) {
 		got = append(got, r.cells[0])

@@ -40,8 +40,7 @@ func trafficRow(t *console.PortTraffic) look.Row {
 		channel = cli.Shown(t.Channel)
 	}
 	return look.Row{Name: t.Mux + ":" + t.Span().String(), Cells: []string{cli.Shown(t.Mux), t.Span().String(), channel,
-		amount(
-			t.PerSecond.Bytes / kilo), amount(t.PerSecond.Packets), amount(t.PerSecond.Connections),
+		amount(t.PerSecond.Bytes / kilo), amount(t.PerSecond.Packets), amount(t.PerSecond.Connections),
 		amount(float64(t.Total.Bytes) / mega),
 		strconv.FormatUint(t.Total.Connections, 10)}}
 }

@@ -29,8 +29,8 @@ func TestFaultsThatOnlyFilesHave(t *testing.T) {
 			[]string{`AnnotationNotText 3: metadata.annotations[x]: [1,"b"] is not text: put it in quotes, "[1,\"b\"]"`},
 		},
 		"a null annotation is an empty one": {head + "metadata: {name: a, annotations: {x: null}}", nil},
-		"nulls that Kubernetes writes": {head + "metadata: {name: a, creationTimestamp: null}\nstatus: {loadBalancer: " +
-			"{}}", nil},
+		"nulls that Kubernetes writes": {head + "metadata: {name: a, creationTimestamp: null}\nstatus: {loadBalancer: {}}",
+			nil},
 		"a field in wrong case": {
 			head + "spec:\n  loadbalancerClass: x\n  externaltrafficpolicy: Local",
 			[]string{
@@ -183,8 +183,8 @@ func TestReportedSlipsAreBounded(t *testing.T) {
 }
 
 func TestRepeatedKeyIsReportedOnce(t *testing.T) {
-	text := "apiVersion: v1\nkind: Service\nmetadata:\n  annotations:\n    a:\n" + strings.Repeat("      b: \"1\"\n",
-		190_000)
+	text := "apiVersion: v1\nkind: Service\nmetadata:\n  annotations:\n    a:\n" +
+		strings.Repeat("      b: \"1\"\n", 190_000)
 	var got []string
 	for _, f := range judged(t, text).Findings {
 		if f.Reason == RepeatedField {

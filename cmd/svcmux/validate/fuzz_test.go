@@ -20,8 +20,8 @@ import (
 func FuzzFile(f *testing.F) {
 	for _, text := range []string{
 		goodChannel, warnedChannel, badChannel, stranger, goodChannel + "---\n" + badChannel, longAliases()[:64],
-		"{\"kind\": \"List\", \"apiVersion\": \"v1\", \"items\": [{}]} {} [", "--- # x\n...\n%YAML 1.1\n---\nkind: " +
-			"Service\r\n",
+		"{\"kind\": \"List\", \"apiVersion\": \"v1\", \"items\": [{}]} {} [",
+		"--- # x\n...\n%YAML 1.1\n---\nkind: Service\r\n",
 		"kind: Service\napiVersion: v1\nmetadata: {annotations: {a: [1], b: yes}, name: \"\\e\"}\nspec: {Ports: 1}\n",
 		strings.ReplaceAll(badChannel, "\n", "\u2028"), bom + badChannel, "a: &a [*a]", "<<: *x", "? [a]\n: b", "!!binary x",
 		"{\"kind\": \"Service\" 1}\n{\"kind\": \"service\", \"apiVersion\": \"v1\"}\n{x\n{\"items\": [\n{",
@@ -92,8 +92,8 @@ func breaks(data []byte) func(yield func(int) bool) {
 // FuzzSplit compares with a reader of YAML streams: both must find the same documents with the same values.
 func FuzzSplit(f *testing.F) {
 	for _, text := range []string{
-		"a\n---\nb", "---\na\n...\nb\n", "%YAML 1.1\n--- a\n---\n---\nb", "# c\n---\n\u2028---\nx", "a: |\n  b\n " +
-			"---\n---\rc", "--- |\n x\n--- 'a'",
+		"a\n---\nb", "---\na\n...\nb\n", "%YAML 1.1\n--- a\n---\n---\nb", "# c\n---\n\u2028---\nx", "a: |\n  b\n ---\n---\rc",
+		"--- |\n x\n--- 'a'",
 		"\u2008 ", "\u0085---\u0085a",
 	} {
 		f.Add([]byte(text))

@@ -30,8 +30,8 @@ func TestGathering(t *testing.T) {
 				"c/templates/plain.yaml": badChannel, "c/values.yaml": "{}",
 			},
 			args: "-f .", code: 1,
-			want: []string{"c/templates/plain.yaml:8:", "c/templates: 2 templates skipped, Helm has to render it first: helm " +
-				"template c |"},
+			want: []string{"c/templates/plain.yaml:8:",
+				"c/templates: 2 templates skipped, Helm has to render it first: helm template c |"},
 		},
 		"a chart in a chart has a separate remark": {
 			files: map[string]string{

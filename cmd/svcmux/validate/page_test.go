@@ -56,8 +56,8 @@ func loadPage(t *testing.T) page {
 func TestRulesPage(t *testing.T) {
 	p := loadPage(t)
 	var b strings.Builder
-	b.WriteString("<!-- Made by go generate ./cmd/svcmux/validate from its rules/ and testdata/page.yaml. -->\n\n# The " +
-		"rules\n\n")
+	b.WriteString("<!-- Made by go generate ./cmd/svcmux/validate from its rules/ and testdata/page.yaml. " +
+		"-->\n\n# The rules\n\n")
 	b.WriteString(p.Intro + "\n\n## Check your files\n\n```text\n" + helpText + "```\n\n")
 	b.WriteString("## Annotations\n\n" + p.Prefix + "\n\n### On a mux\n\n" + settings(p.OnMux))
 	b.WriteString("\n### On a channel\n\n" + p.Class + "\n\n" + settings(p.OnChannel))

@@ -94,8 +94,8 @@ func (j judge) configMap(file string, o object) *corev1.ConfigMap {
 	}
 	if err != nil {
 		namespace, name := j.nameOf(o)
-		j.rep.unreadable(file, o.at.line,
-			"ConfigMap "+objectName(namespace, name)+" can't be read: "+cli.Sentence(err.Error()))
+		j.rep.unreadable(file, o.at.line, "ConfigMap "+objectName(namespace, name)+" can't be read: "+
+			cli.Sentence(err.Error()))
 		return nil
 	}
 	config.Namespace = cmp.Or(config.Namespace, j.namespace)

@@ -104,16 +104,16 @@ func TestReading(t *testing.T) {
 		"words after JSON":                       {inJSON("a") + "\nwords\n", []string{"a in line 1", "error in line 2"}},
 		"a JSON string without its end": {"{\"a\": \"b\n}\n" + inJSON("b"),
 			[]string{"b in line 3", "error in line 1"}},
-		"JSON that only YAML reads": {"{\"apiVersion\": \"v1\", kind: Service,\n\"metadata\": {\"name\": " +
-			"\"a\",}}", []string{"a in line 2"}},
+		"JSON that only YAML reads": {"{\"apiVersion\": \"v1\", kind: Service,\n\"metadata\": {\"name\": \"a\",}}",
+			[]string{"a in line 2"}},
 		"a comment after JSON": {inJSON("a") + " # {\n", []string{"a in line 1"}},
 		"a number that is too large": {inJSON("a") + "\n{\"a\": 1e999}\n" + inJSON("c"),
 			[]string{"a in line 1", "c in line 3", "error in line 2"}},
 		"broken JSON": {"\n{\"kind\": \"Service\",\n nonsense}}", []string{"error in line 3"}},
 		"one broken document hides no other": {service("a") + "---\nx: [\n---\n" + service("b"),
 			[]string{"a in line 3", "error in line 5", "b in line 9"}},
-		"a List": {"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: " +
-			"Service\n  metadata:\n    name: a\n- " + inJSON("b"), []string{"a in line 7", "b in line 8"}},
+		"a List": {"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n  metadata:\n    name: a\n- " +
+			inJSON("b"), []string{"a in line 7", "b in line 8"}},
 		"a List in a List": {
 			`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "List", "items": [` + inJSON("a") +
 				"]}]}", []string{"a in line 1"}},
@@ -139,13 +139,13 @@ func TestReading(t *testing.T) {
 			"line 2"}},
 		"Services": {strings.Replace(service("a"), "Service", "Services", 1), []string{"odd kind in " +
 			"line 2"}},
-		"a kind with two letters swapped": {strings.Replace(inJSON("a"), "Service", "Serivce", 1), []string{"odd kind in " +
-			"line 1"}},
+		"a kind with two letters swapped": {strings.Replace(inJSON("a"), "Service", "Serivce", 1),
+			[]string{"odd kind in line 1"}},
 		"a Service without a version": {"kind: Service\nmetadata: {name: a}", []string{"odd apiVersion in line 1"}},
 		"a Service of a future version": {strings.Replace(service("a"), "v1", "v2", 1), []string{"odd apiVersion " +
 			"in line 1"}},
-		"a Service of a group without a dot": {strings.Replace(service("a"), "v1", "apps/v1", 1), []string{"odd apiVersion " +
-			"in line 1"}},
+		"a Service of a group without a dot": {strings.Replace(service("a"), "v1", "apps/v1", 1),
+			[]string{"odd apiVersion in line 1"}},
 		"a version that is a number": {strings.Replace(service("a"), "v1", "1", 1), []string{"odd apiVersion " +
 			"in line 1"}},
 		"a kind that isn't similar":        {strings.Replace(service("a"), "Service", "Secret", 1), nil},
@@ -173,10 +173,10 @@ func TestReading(t *testing.T) {
 		"a long text in many aliases": {longAliases(), []string{"error in line 1"}},
 		"YAML that is too deep":       {"kind: Service\na: " + strings.Repeat("[", 20000), []string{"error in line 2"}},
 		"deep JSON":                   {strings.Repeat(`{"a":`, 20000), []string{"error in line 1"}},
-		"millions of entries": {"[" + strings.Repeat("x,", maxEntries), []string{"error: has more than " +
-			"2097152 lines, list entries and brackets: split it"}},
-		"millions of documents": {strings.Repeat("--- x\n", maxEntries+1), []string{"error: has more than " +
-			"2097152 lines, list entries and brackets: split it"}},
+		"millions of entries": {"[" + strings.Repeat("x,", maxEntries),
+			[]string{"error: has more than 2097152 lines, list entries and brackets: split it"}},
+		"millions of documents": {strings.Repeat("--- x\n", maxEntries+1),
+			[]string{"error: has more than 2097152 lines, list entries and brackets: split it"}},
 		"a line with a Unicode blank": {"\u2008 \n---\n" + service("a"), []string{"a in line 5"}},
 		"deep Lists":                  {deepLists(1000), nil},
 	}

@@ -65,8 +65,8 @@ func FuzzSARIF(f *testing.F) {
 		}
 		var want, got []string
 		for _, f := range rep.Findings {
-			want = append(want, string(f.Reason)+" "+strings.ToValidUTF8(objectName(f.Namespace, f.Name)+": "+withField(f),
-				"\ufffd"))
+			want = append(want, string(f.Reason)+" "+
+				strings.ToValidUTF8(objectName(f.Namespace, f.Name)+": "+withField(f), "\ufffd"))
 		}
 		rules := list(t, below(t, below(t, run, "tool"), "driver"), "rules")
 		for _, result := range list(t, run, "results") {

@@ -78,10 +78,10 @@ func TestExitCodes(t *testing.T) {
 		"a warning fails with its other flag": {stdin: warnedChannel, args: "-f - --warnings-as-errors", code: 1,
 			says: "count as problems"},
 		"a valid channel with --strict": {stdin: goodChannel, args: "-f - --strict"},
-		"a problem fails": {stdin: badChannel, args: "-f -", code: 1, says: "<stdin>:8: problem: " +
-			"shop/web: spec.ports[0].name: port 80/TCP has no name"},
-		"a stranger isn't judged": {stdin: stranger, args: "-f -", says: "no mux or channel under " +
-			"svc-mux.nowake.ai among them"},
+		"a problem fails": {stdin: badChannel, args: "-f -", code: 1,
+			says: "<stdin>:8: problem: shop/web: spec.ports[0].name: port 80/TCP has no name"},
+		"a stranger isn't judged": {stdin: stranger, args: "-f -",
+			says: "no mux or channel under svc-mux.nowake.ai among them"},
 		"another prefix makes a stranger": {stdin: badChannel, args: "-f - --prefix mux.example.com",
 			says: "no mux or channel under mux.example.com"},
 		"the prefix from the environment": {stdin: badChannel, env: map[string]string{"API_PREFIX": "mux.example.com"},
@@ -96,32 +96,32 @@ func TestExitCodes(t *testing.T) {
 		"a missing file doesn't hide others": {
 			files: map[string]string{"b.yaml": badChannel}, args: "-f a.yaml -f b.yaml", code: 2, says: "b.yaml:8: problem:",
 		},
-		"a missing file is reported": {args: "-f a.yaml", code: 2, says: "svcmux validate: a.yaml: can't be " +
-			"read: no such file or directory"},
+		"a missing file is reported": {args: "-f a.yaml", code: 2,
+			says: "svcmux validate: a.yaml: can't be read: no such file or directory"},
 		"an empty pipe fails": {args: "-f -", code: 2, says: "<stdin>: is empty: did the command before " +
 			"the pipe fail?"},
 		"a directory without files": {files: map[string]string{"d/readme.md": "x"}, args: "-f d", code: 2,
 			says: "d: there is no .yaml, .yml or .json file"},
 		"a Service with wrong types": {stdin: words, args: "-f -", code: 2, says: "<stdin>:4: Service " +
 			"default/web can't be read: spec.ports[0].port: string where Kubernetes wants a whole number"},
-		"an unreadable Service is counted": {stdin: words, args: "-f -", code: 2, says: "1 file, 1 Service: 0 muxes, " +
-			"0 channels, 0 others, 1 unread: 0 problems, 0 warnings, 1 unreadable"},
-		"a tab in a second document": {stdin: "a: b\n---\nc:\n\td: e\n", args: "-f -", code: 2, says: "<stdin>:4: can't be " +
-			"read: found character that cannot start any token (this line is indented by a tab"},
-		"unreadable text may hide Services": {stdin: "a: [", args: "-f -", code: 2, says: "1 file, no Service in the " +
-			"readable part: 0 problems, 0 warnings, 1 unreadable"},
+		"an unreadable Service is counted": {stdin: words, args: "-f -", code: 2,
+			says: "1 file, 1 Service: 0 muxes, 0 channels, 0 others, 1 unread: 0 problems, 0 warnings, 1 unreadable"},
+		"a tab in a second document": {stdin: "a: b\n---\nc:\n\td: e\n", args: "-f -", code: 2,
+			says: "<stdin>:4: can't be read: found character that cannot start any token (this line is indented by a tab"},
+		"unreadable text may hide Services": {stdin: "a: [", args: "-f -", code: 2,
+			says: "1 file, no Service in the readable part: 0 problems, 0 warnings, 1 unreadable"},
 		"valid objects after broken JSON": {stdin: "{x}\n{\"kind\": \"Service\", \"apiVersion\": \"v1\"}\n", args: "-f -",
 			code: 2, says: "<stdin>:1: can't be read: invalid character 'x' looking for beginning of object key string " +
 				"(reading continues at line 2)"},
 		"words after JSON end the reading": {stdin: "{}\nx\n{", args: "-f -", code: 2, says: "<stdin>:2: can't be " +
 			"read: invalid character 'x' looking for beginning of value (reading continues at line 3)"},
-		"text after broken JSON is lost": {stdin: "{}\nx {}", args: "-f -", code: 2, says: "<stdin>:2: can't be " +
-			"read: invalid character 'x' looking for beginning of value (the rest isn't read)"},
+		"text after broken JSON is lost": {stdin: "{}\nx {}", args: "-f -", code: 2,
+			says: "<stdin>:2: can't be read: invalid character 'x' looking for beginning of value (the rest isn't read)"},
 		"more broken values than reported": {stdin: strings.Repeat("{x}\n", maxMistakes+8), args: "-f -", code: 2,
-			says: "<stdin>:32: can't be read: invalid character 'x' looking for beginning of object key string (the rest " +
-				"isn't read)"},
-		"JSON without an end": {stdin: "{\"a\": [", args: "-f -", code: 2, says: "<stdin>:1: can't be " +
-			"read: the JSON that begins here has no end"},
+			says: "<stdin>:32: can't be read: invalid character 'x' looking for beginning of object key string " +
+				"(the rest isn't read)"},
+		"JSON without an end": {stdin: "{\"a\": [", args: "-f -", code: 2,
+			says: "<stdin>:1: can't be read: the JSON that begins here has no end"},
 		"no file at all": {code: 2, says: "no files given: name a file or directory with -f"},
 		"an empty name":  {args: "-f=", code: 2, says: `-f "": name a file`},
 		"a shell's star after -f": {args: "-f a.yaml b.yaml", code: 2,
@@ -170,8 +170,8 @@ func TestFailedWriteOfTheReportFails(t *testing.T) {
 	env := cli.Env{In: strings.NewReader(goodChannel), Out: brokenPipe{}, Err: &stderr, Getenv: func(string) string {
 		return ""
 	}}
-	if code := Run([]string{"-f", "-"}, env); code != exitUsage || !strings.Contains(stderr.String(), "couldn't be "+
-		"written") {
+	if code := Run([]string{"-f", "-"}, env); code != exitUsage ||
+		!strings.Contains(stderr.String(), "couldn't be written") {
 		t.Errorf("got %d, %q", code, &stderr)
 	}
 }

@@ -62,9 +62,9 @@ func skews(ours string, parts []part) []string {
 		case p.Version == unknown:
 			told = append(told, fmt.Sprintf("the release of the %s in %s is unknown: its image has no tag", p.Name, at))
 		case normal(p.Version) != normal(ours):
-			told = append(told, fmt.Sprintf("the %s in %s is %s and this program is %s: they may judge differently: use "+
-				"svcmux %s",
-				p.Name, at, cli.Shown(p.Version), cli.Shown(ours), cli.Shown(p.Version)))
+			told = append(told,
+				fmt.Sprintf("the %s in %s is %s and this program is %s: they may judge differently: use svcmux %s",
+					p.Name, at, cli.Shown(p.Version), cli.Shown(ours), cli.Shown(p.Version)))
 		}
 	}
 	return told

@@ -54,8 +54,8 @@ func Golden(t *testing.T, command func(cli.Env) *cobra.Command, name string, tc 
 	if got.Code != tc.Code {
 		t.Errorf("exit code %d, want %d", got.Code, tc.Code)
 	}
-	text := strings.TrimRight("$ svcmux "+command(cli.Env{Getenv: os.Getenv}).Name()+" "+tc.Args, " ") + "\n" + got.Err +
-		got.Out
+	text := strings.TrimRight("$ svcmux "+command(cli.Env{Getenv: os.Getenv}).Name()+" "+tc.Args, " ") + "\n" +
+		got.Err + got.Out
 	path := filepath.Join("testdata", name+".txt")
 	if update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
