@@ -178,9 +178,7 @@ func awaitFault(t *testing.T, k *child, reason, words string) {
 	t.Helper()
 	eventually(t, "the fault "+reason+" is reported", func() bool {
 		r := k.reported()
-		return r != nil &&
-			slices.ContainsFunc(r.Faults, func(f lease.Refusal) bool {
-				return f.Reason == reason && strings.Contains(f.Message, words)
-			})
+		return r != nil && slices.ContainsFunc(r.Faults,
+			func(f lease.Refusal) bool { return f.Reason == reason && strings.Contains(f.Message, words) })
 	})
 }

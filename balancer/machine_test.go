@@ -119,12 +119,12 @@ func TestAddressForOtherGatewaysStaysWhileItIsUsable(t *testing.T) {
 		"the first one of each family": {[]announce.Assigned{own("10.0.0.3"), own("10.0.0.4"), own("fd00::1"),
 			own("fe80::1")}, "[10.0.0.3 fd00::1]"},
 		"the one of before": {[]announce.Assigned{own("10.0.0.3"), own("10.0.0.7")}, "[10.0.0.7]"},
-		"of before, deprecated now": {[]announce.Assigned{own("10.0.0.3"),
-			of(func(x *announce.Assigned) { x.Deprecated = true })}, "[10.0.0.3]"},
-		"of before, a mux's now": {[]announce.Assigned{own("10.0.0.3"),
-			of(func(x *announce.Assigned) { x.Marked = true })}, "[10.0.0.3]"},
-		"of before, on another device": {[]announce.Assigned{own("10.0.0.3"),
-			of(func(x *announce.Assigned) { x.Interface++ })}, "[10.0.0.3]"},
+		"of before, deprecated now": {
+			[]announce.Assigned{own("10.0.0.3"), of(func(x *announce.Assigned) { x.Deprecated = true })}, "[10.0.0.3]"},
+		"of before, a mux's now": {[]announce.Assigned{own("10.0.0.3"), of(func(x *announce.Assigned) { x.Marked = true })},
+			"[10.0.0.3]"},
+		"of before, on another device": {
+			[]announce.Assigned{own("10.0.0.3"), of(func(x *announce.Assigned) { x.Interface++ })}, "[10.0.0.3]"},
 		"none": {nil, "[]"},
 	} {
 		if got := fmt.Sprint(balancer.Reachable("lo", test.assigned,

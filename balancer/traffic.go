@@ -33,12 +33,12 @@ func newTraffic() *traffic {
 			[]string{"mux_namespace", "mux", "port", "protocol", "family"}, nil)
 	}
 	return &traffic{
-		total: metric("connections_total", "New connections to a port or range of a mux, also those without a backend's "+
-			"answer."),
-		packets: metric("packets_total", "Packets of a port or range of a mux that this gateway carried, in both "+
-			"directions."),
-		bytes: metric("bytes_total", "Bytes of IP packets of a port or range of a mux that this gateway carried, in both "+
-			"directions."),
+		total: metric("connections_total",
+			"New connections to a port or range of a mux, also those without a backend's answer."),
+		packets: metric("packets_total",
+			"Packets of a port or range of a mux that this gateway carried, in both directions."),
+		bytes: metric("bytes_total",
+			"Bytes of IP packets of a port or range of a mux that this gateway carried, in both directions."),
 		read: func() ([]table.Count, error) { return nil, nil },
 	}
 }

@@ -196,10 +196,9 @@ func (f *filesAPI) addClaims(b *testing.B, c claims.Claims) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f.add(b, "configmaps",
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "lb", Name: claims.Name("p"), UID: "c",
-			ResourceVersion: "1"},
-			Data: map[string]string{claims.Key: text}})
+	f.add(b, "configmaps", &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "lb", Name: claims.Name("p"), UID: "c", ResourceVersion: "1"},
+		Data:       map[string]string{claims.Key: text}})
 }
 
 func sourceOfBenchmark(b *testing.B, server *httptest.Server) *KubeSource {

@@ -133,8 +133,8 @@ func TestBadClaimsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 			"it isn't JSON", wayOut},
 		"no version":                 {`"schemaVersion":1,`, "", "schemaVersion is missing", wayOut},
 		"a version before the first": {`"schemaVersion":1`, `"schemaVersion":0`, "schemaVersion 0 doesn't exist", wayOut},
-		"a newer version": {`"schemaVersion":1`, `"schemaVersion":2,"new":1`, "schemaVersion 2, and this " +
-			"version knows up to 1", "run the newer version again"},
+		"a newer version": {`"schemaVersion":1`, `"schemaVersion":2,"new":1`,
+			"schemaVersion 2, and this version knows up to 1", "run the newer version again"},
 		"an interval that isn't one": {`"pool":"p"`, `"pool":"p","adverts":{"interval":"5ms","believed":"1s"}`,
 			`adverts: "5ms" isn't an interval from 10ms to 40.95s`, wayOut},
 		"an interval beyond the believed": {`"pool":"p"`, `"pool":"p","adverts":{"interval":"2s","believed":"1s"}`,
@@ -151,10 +151,10 @@ func TestBadClaimsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 			wayOut},
 		"an unknown seat": {`"seat":7`, `"seat":8`, "muxes[0], mux edge/web: seat 8 isn't among seats",
 			wayOut},
-		"one address, two muxes": {"192.0.2.2", "192.0.2.1", "muxes[1], mux edge/api: address 192.0.2.1 belongs " +
-			"to mux edge/web, too", wayOut},
-		"two addresses of a family": {`["192.0.2.2"]`, `["192.0.2.2","192.0.2.3"]`, "addresses 192.0.2.2 and " +
-			"192.0.2.3 are of one family", wayOut},
+		"one address, two muxes": {"192.0.2.2", "192.0.2.1",
+			"muxes[1], mux edge/api: address 192.0.2.1 belongs to mux edge/web, too", wayOut},
+		"two addresses of a family": {`["192.0.2.2"]`, `["192.0.2.2","192.0.2.3"]`,
+			"addresses 192.0.2.2 and 192.0.2.3 are of one family", wayOut},
 		"an address with a zone": {"192.0.2.2", "fe80::1%eth0", `address "fe80::1%eth0" isn't an IP address`,
 			wayOut},
 		"an IPv4 address written as IPv6": {"192.0.2.2", "::ffff:192.0.2.2", `address "::ffff:192.0.2.2" isn't an IP address`,

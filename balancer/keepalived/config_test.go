@@ -50,8 +50,8 @@ vrrp_instance svc_lb_mux_7 {
 	}
 	changing := seat()
 	changing.Adverts = claims.Adverts{Interval: 100 * time.Millisecond, Believed: time.Second}
-	if text := config(o, []want.Seat{changing}, false); !strings.Contains(text, "    advert_int 0.10\n    "+
-		"down_timer_adverts 30\n") {
+	if text := config(o, []want.Seat{changing}, false); !strings.Contains(text,
+		"    advert_int 0.10\n    down_timer_adverts 30\n") {
 		t.Errorf("while the pool's interval changes:\n%s", text)
 	}
 	six := config(o, []want.Seat{seat()}, true)
@@ -88,8 +88,8 @@ func TestProcessIsKeepalivedAlone(t *testing.T) {
 				}
 			}
 			_, err := process(file)
-			if err == nil || !strings.Contains(err.Error(), test.words) || !strings.Contains(err.Error(), "systemctl start "+
-				"keepalived") {
+			if err == nil || !strings.Contains(err.Error(), test.words) ||
+				!strings.Contains(err.Error(), "systemctl start keepalived") {
 				t.Errorf("%v", err)
 			}
 		})

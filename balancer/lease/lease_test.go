@@ -48,8 +48,8 @@ func full() lease.Gateway {
 			Claims: lease.Version{UID: "c", ResourceVersion: "17"}, Holds: []uint8{7, 9},
 			Muxes: []lease.Mux{
 				{UID: "1", Programmed: []netip.Addr{netip.MustParseAddr("192.0.2.1")}},
-				{UID: "2", Refused: []lease.Refusal{{Port: "http", Reason: "PortsOverlap", Message: "port http overlaps port " +
-					"web: give it another number"}}},
+				{UID: "2", Refused: []lease.Refusal{{Port: "http", Reason: "PortsOverlap",
+					Message: "port http overlaps port web: give it another number"}}},
 			},
 			Faults: []lease.Refusal{{Reason: "ForwardingOff", Message: "net.ipv4.ip_forward is 0: set it to 1"}},
 		},
@@ -200,9 +200,9 @@ func TestGatewayThatCannotBeReadBackIsNotWritten(t *testing.T) {
 		"part of a second":    {func(g *lease.Gateway) { g.Duration = 1500 * time.Millisecond }, "must be whole seconds"},
 		"no facts":            {func(g *lease.Gateway) { g.Facts = nil }, "no facts about the machine"},
 		"a negative capacity": {func(g *lease.Gateway) { g.Facts.Capacity = -1 }, "capacity -1"},
-		"an address in two forms": {func(g *lease.Gateway) {
-			g.Facts.Addresses = []netip.Addr{netip.MustParseAddr("::ffff:10.0.0.1")}
-		}, "isn't a plain IP address"},
+		"an address in two forms": {
+			func(g *lease.Gateway) { g.Facts.Addresses = []netip.Addr{netip.MustParseAddr("::ffff:10.0.0.1")} },
+			"isn't a plain IP address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := full()

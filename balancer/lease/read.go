@@ -64,8 +64,8 @@ func readPart[D, T any](g *Gateway, annotations map[string]string, key string, l
 }
 
 func (g *Gateway) problem(key string, err error) {
-	g.Problems = append(g.Problems, fmt.Sprintf("Lease %s, annotation %s: %v: restart the agent of gateway %s, or give "+
-		"it the version of the controller",
+	g.Problems = append(g.Problems, fmt.Sprintf(
+		"Lease %s, annotation %s: %v: restart the agent of gateway %s, or give it the version of the controller",
 		Name(g.Name), key, err, g.Name))
 }
 
@@ -119,9 +119,8 @@ func (doc *reportJSON) report() (*Report, error) {
 	for i := range doc.Muxes {
 		m := &doc.Muxes[i]
 		if len(m.Programmed) > maxAddresses {
-			return nil,
-				fmt.Errorf("mux %s has %d addresses, and at most %d are read", short(m.UID, maxText), len(m.Programmed),
-					maxAddresses)
+			return nil, fmt.Errorf("mux %s has %d addresses, and at most %d are read", short(m.UID, maxText),
+				len(m.Programmed), maxAddresses)
 		}
 		addresses, err := parseAddresses(m.Programmed)
 		if err != nil {
@@ -164,9 +163,8 @@ func (doc *advertsJSON) adverts() (*Adverts, error) {
 	sends, err := time.ParseDuration(doc.Sends)
 	believes, err2 := time.ParseDuration(doc.Believes)
 	if err != nil || err2 != nil || sends < 0 || believes < 0 {
-		return nil,
-			fmt.Errorf("%q and %q aren't intervals of adverts such as 100ms", short(doc.Sends, maxText),
-				short(doc.Believes, maxText))
+		return nil, fmt.Errorf("%q and %q aren't intervals of adverts such as 100ms", short(doc.Sends, maxText),
+			short(doc.Believes, maxText))
 	}
 	return &Adverts{sends, believes}, nil
 }

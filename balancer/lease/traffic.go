@@ -83,9 +83,8 @@ func (doc *trafficJSON) traffic() (*Traffic, error) {
 	const longest = 24 * 60 * 60
 	over := time.Duration(doc.Seconds * float64(time.Second)).Round(time.Millisecond) // 2.563 s would be a nanosecond less
 	if over <= 0 || doc.Seconds > longest || len(doc.Ports) > maxTraffic {            // readers divide by over
-		return nil,
-			fmt.Errorf("%d ports over %g seconds: at most %d ports over at most a day are read", len(doc.Ports), doc.Seconds,
-				maxTraffic)
+		return nil, fmt.Errorf("%d ports over %g seconds: at most %d ports over at most a day are read", len(doc.Ports),
+			doc.Seconds, maxTraffic)
 	}
 	t := &Traffic{Over: over, Omitted: max(0, doc.Omitted)}
 	for i := range doc.Ports {
@@ -110,9 +109,8 @@ func (doc *portTrafficJSON) traffic() (PortTraffic, error) {
 	known := []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}
 	if cmp.Or(wrong, wrongFirst, wrongLast) != nil || !isPlain(address) || from == 0 || to < from ||
 		!slices.Contains(known, corev1.Protocol(protocol)) {
-		return PortTraffic{},
-			fmt.Errorf("%q of %q isn't a port such as 443/TCP of an IP address", short(doc.Port, maxText),
-				short(doc.Address, maxText))
+		return PortTraffic{}, fmt.Errorf("%q of %q isn't a port such as 443/TCP of an IP address", short(doc.Port, maxText),
+			short(doc.Address, maxText))
 	}
 	amounts := func(list [3]uint64) Amounts { return Amounts{list[0], list[1], list[2]} }
 	return PortTraffic{address, corev1.Protocol(protocol), uint16(from), uint16(to), amounts(doc.Total),

@@ -58,8 +58,8 @@ func (g *Gateway) Write(lease *coordinationv1.Lease, keys validation.Keys) error
 	if g.Traffic != nil {
 		lease.Annotations[keys.GatewayTraffic] = g.Traffic.encode()
 	}
-	renewed, seconds, holder := metav1.NewMicroTime(
-		g.RenewedAt.UTC().Truncate(time.Microsecond)), int32(g.Duration/time.Second), g.Holder
+	renewed, seconds := metav1.NewMicroTime(g.RenewedAt.UTC().Truncate(time.Microsecond)), int32(g.Duration/time.Second)
+	holder := g.Holder
 	lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds, lease.Spec.HolderIdentity = &renewed, &seconds, &holder
 	return nil
 }

@@ -90,16 +90,16 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text(&o.Interface, "interface", "`name` of the network interface for muxes' addresses; if empty, the one of the "+
 		"default route")
 	text(&o.StateDir, "state-dir", "`directory` for what a restart without an API server needs; it must survive a reboot")
-	text(&o.BackendNetworks, "backend-networks", "`networks` that backends may be in, separated by commas; every "+
-		"network if empty")
+	text(&o.BackendNetworks, "backend-networks",
+		"`networks` that backends may be in, separated by commas; every network if empty")
 	text(&o.Sources, "source-addresses",
 		"`addresses` that backends see with the return path node, at most one of a family; if empty, that of the interface "+
 			"through which packets leave")
 	text(&o.Peers, "peer-addresses", "`addresses` where other gateways reach this one, separated by commas; if empty, "+
 		"the interface's")
 	text(&o.Labels, "labels", "`labels` of this gateway's Lease, such as rack=a,size=large: pools select gateways by them")
-	text(&o.Node, "node", "`name` of the cluster's Node that this machine is; empty for a machine beside the cluster "+
-		"(NODE_NAME)")
+	text(&o.Node, "node",
+		"`name` of the cluster's Node that this machine is; empty for a machine beside the cluster (NODE_NAME)")
 	text(&o.Zone, "zone", "`name` of the failure domain")
 	set.IntVar(&o.Capacity, "capacity", o.Capacity, "share of the load relative to other gateways, "+
 		"at most the pool's maxCapacity; with 0 this gateway takes no seat")
@@ -109,17 +109,17 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	text(&o.KeepalivedConfig, "keepalived-config", "`file` that the agent writes for keepalived: include it in "+
 		"keepalived.conf")
 	text(&o.KeepalivedPID, "keepalived-pid", "`file` with keepalived's process ID")
-	set.BoolVar(&o.Unicast, "vrrp-unicast", o.Unicast, "send adverts to the other gateways' addresses instead of the "+
-		"multicast group")
-	set.DurationVar(&o.Interval, "advert-interval", o.Interval, "`time` between two adverts, as the pool's "+
-		"advertInterval says. It counts until the pool's claims name it")
+	set.BoolVar(&o.Unicast, "vrrp-unicast", o.Unicast,
+		"send adverts to the other gateways' addresses instead of the multicast group")
+	set.DurationVar(&o.Interval, "advert-interval", o.Interval,
+		"`time` between two adverts, as the pool's advertInterval says. It counts until the pool's claims name it")
 	set.DurationVar(&o.ProbeBackends, "probe-backends", o.ProbeBackends,
-		"`time` between two TCP connections to each backend that test whether it answers; none if 0. Equal on all gateways "+
-			"of a pool")
+		"`time` between two TCP connections to each backend that test whether it answers; none if 0. "+
+			"Equal on all gateways of a pool")
 	set.BoolVar(&o.Goodbye, "goodbye", o.Goodbye, "at the end, remove tables, addresses and state of this gateway")
 	text(&o.APIPrefix, "api-prefix", "`prefix` of annotations and classes (API_PREFIX)")
-	text(&o.Namespace, "namespace", "`namespace` of the release, which has the pools' claims and the gateways' Leases "+
-		"(NAMESPACE)")
+	text(&o.Namespace, "namespace",
+		"`namespace` of the release, which has the pools' claims and the gateways' Leases (NAMESPACE)")
 	text(&o.MuxNamespaces, "mux-namespaces", "`namespaces` of muxes, separated by commas; all if empty")
 	text(&o.Kubeconfig, "kubeconfig",
 		"`file` with the connection to the API server (KUBECONFIG); if empty, the pod's service account is used")

@@ -323,10 +323,8 @@ func (s *site) ask(port, path string) (status int, text string, err error) {
 			return err
 		}
 		defer conn.Close()
-		client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn,
-			error) {
-			return conn, nil
-		}}}
+		client := &http.Client{Transport: &http.Transport{
+			DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
 		answer, err := client.Get("http://gateway/" + path)
 		if err != nil {
 			return err

@@ -13,8 +13,8 @@ import (
 // serve serves probes and metrics. The agent is healthy while its loop goes round, also without an API server, and
 // ready once the kernel holds the wanted tables.
 func (p *parts) serve() (io.Closer, error) {
-	return serveProbes(p.options.ProbeAddress, p.agent.IsAlive, p.agent.IsReady, "the kernel doesn't hold yet what is "+
-		"wanted",
+	return serveProbes(p.options.ProbeAddress, p.agent.IsAlive, p.agent.IsReady,
+		"the kernel doesn't hold yet what is wanted",
 		promhttp.HandlerFor(p.metrics.Registry, promhttp.HandlerOpts{}))
 }
 

@@ -208,8 +208,8 @@ func (d *deciding) badBackend(a netip.Addr) string {
 	case d.taken[a]:
 		return "it is an address of a mux"
 	case d.Claims.Pools.Contains(a):
-		return "it is an address of a pool, so packets could go round: run backends elsewhere, or exclude the address from " +
-			"the pool"
+		return "it is an address of a pool, so packets could go round: " +
+			"run backends elsewhere, or exclude the address from the pool"
 	case len(d.Settings.BackendNetworks) > 0 &&
 		!slices.ContainsFunc(d.Settings.BackendNetworks, func(n netip.Prefix) bool { return n.Contains(a) }):
 		return "it is outside of --backend-networks: add its network there"

@@ -44,10 +44,10 @@ type limit struct {
 
 const (
 	whyPort = "a port may have %d: use fewer and larger backends"
-	whyMux  = "beyond one for each port, all ports of a mux may have %d together: use fewer ports or backends, or " +
-		"another mux"
-	whyMachine = "beyond one for each port, all muxes of a pool may have %d together: use fewer ports or backends, or " +
-		"another pool"
+	whyMux  = "beyond one for each port, all ports of a mux may have %d together: " +
+		"use fewer ports or backends, or another mux"
+	whyMachine = "beyond one for each port, all muxes of a pool may have %d together: " +
+		"use fewer ports or backends, or another pool"
 )
 
 // share is the room of a mux.
@@ -181,9 +181,9 @@ func (d *deciding) closeExcess(drafts []draft) {
 		if len(s.slices) == 0 || !closed[listOf(s)] {
 			continue
 		}
-		d.refuse(s.Mux, s.port.Name, TooManyNetworks, fmt.Sprintf("%s is closed: it has %d source ranges, and the mux has "+
-			"room for %d: %s",
-			s.port.Name, len(s.Sources), shares[s.Mux].room, why[shares[s.Mux].ofMachine]))
+		d.refuse(s.Mux, s.port.Name, TooManyNetworks,
+			fmt.Sprintf("%s is closed: it has %d source ranges, and the mux has room for %d: %s",
+				s.port.Name, len(s.Sources), shares[s.Mux].room, why[shares[s.Mux].ofMachine]))
 		s.slices, s.demand = nil, 0
 	}
 }

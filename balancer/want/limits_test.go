@@ -70,8 +70,8 @@ func TestSlotsOfAPortAndOfAMuxAreLimited(t *testing.T) {
 		ports, endpoints, most, all int
 		says                        string
 	}{
-		"a port with many backends": {2, 3000, 1024, 2048, "p0 has 3000 backends, and 1024 of them are used: a port " +
-			"may have 1024: "},
+		"a port with many backends": {2, 3000, 1024, 2048,
+			"p0 has 3000 backends, and 1024 of them are used: a port may have 1024: "},
 		"a mux of many ports": {1000, 1000, 41, 41000, "p0 has 1000 backends, and 41 of them are used: beyond " +
 			"one for each port, all ports of a mux may have 40000 together: "},
 		"as many as a mux may have":      {39, 1024, 1024, 39936, ""},
@@ -121,8 +121,8 @@ func TestSlotsOfAllMuxesAreDividedFairly(t *testing.T) {
 		t.Errorf("the small mux has %d slots, the others have %d", all, total)
 	}
 	if !slices.ContainsFunc(d.Refusals, func(r want.Refusal) bool {
-		return r.Mux.Name == "worst-8" && strings.Contains(r.Message, "beyond one for each port, all muxes of a pool may "+
-			"have 50000 together")
+		return r.Mux.Name == "worst-8" && strings.Contains(r.Message,
+			"beyond one for each port, all muxes of a pool may have 50000 together")
 	}) {
 		t.Errorf("refusals: %+v", d.Refusals[:min(3, len(d.Refusals))])
 	}
@@ -167,8 +167,8 @@ func TestSourceRangesOfAMuxAndOfAllMuxesAreLimited(t *testing.T) {
 		"more than a mux may have": {1, 65, 256, 64, "p64 is closed: it has 256 source ranges, and the mux has room " +
 			"for 16384: all channels of a mux may have 16384 together"},
 		"as many as a machine may have": {3, 64, 256, 64, ""},
-		"more than a machine may have": {5, 64, 256, 51, "and the mux has room for 13067: all muxes of a pool may have " +
-			"65536 together"},
+		"more than a machine may have": {5, 64, 256, 51,
+			"and the mux has room for 13067: all muxes of a pool may have 65536 together"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := worldOfMuxes(keys(t))

@@ -40,8 +40,8 @@ func portsOf(keys validation.Keys, mux *corev1.Service) []validation.MuxRange {
 // service returns the service of a port. Without backends it is closed.
 func (d *deciding) service(c carried, port validation.MuxRange) draft {
 	s := draft{port: port}
-	s.Address, s.Mux, s.Protocol, s.First, s.Last = c.address, c.mux, port.Protocol, uint16(
-		port.Run.First), uint16(port.Run.Last)
+	s.Address, s.Mux, s.Protocol, s.First = c.address, c.mux, port.Protocol, uint16(port.Run.First)
+	s.Last = uint16(port.Run.Last)
 	family := discoveryv1.AddressTypeIPv6
 	if c.address.Is4() {
 		family = discoveryv1.AddressTypeIPv4
@@ -103,8 +103,8 @@ func (d *deciding) withoutOverlaps(all []draft) []draft {
 	for _, s := range all {
 		if n := len(kept); n > 0 && kept[n-1].Address == s.Address && kept[n-1].Protocol == s.Protocol &&
 			s.First <= kept[n-1].Last {
-			d.refuse(s.Mux, "", Overlapping, fmt.Sprintf("ports %d to %d/%s of %s overlap ports %d to %d of mux %s: use other "+
-				"numbers",
+			d.refuse(s.Mux, "", Overlapping, fmt.Sprintf(
+				"ports %d to %d/%s of %s overlap ports %d to %d of mux %s: use other numbers",
 				s.First, s.Last, s.Protocol, s.Address, kept[n-1].First, kept[n-1].Last, kept[n-1].Mux))
 			continue
 		}

@@ -30,9 +30,9 @@ type badSettings struct {
 func readSettings(keys validation.Keys, slice *Slice) (settings, *badSettings) {
 	text, there := slice.Annotations[keys.SourceRanges]
 	if !there {
-		return settings{}, &badSettings{NoSettings, fmt.Sprintf("slice %s has no annotation %s: the reconciler must be of "+
-			"a version with gateways",
-			slice.Name, keys.SourceRanges)}
+		return settings{}, &badSettings{NoSettings,
+			fmt.Sprintf("slice %s has no annotation %s: the reconciler must be of a version with gateways",
+				slice.Name, keys.SourceRanges)}
 	}
 	set := settings{sources: everySource(),
 		sticky: slice.Annotations[keys.SessionAffinity] == string(corev1.ServiceAffinityClientIP),
@@ -45,8 +45,8 @@ func readSettings(keys validation.Keys, slice *Slice) (settings, *badSettings) {
 	for _, part := range strings.Split(text, ",") {
 		network, err := netip.ParsePrefix(strings.TrimSpace(part))
 		if err != nil || network.Addr().Is4In6() {
-			return settings{},
-				&badSettings{BadSettings, fmt.Sprintf("slice %s: %q in %s isn't a network such as 192.0.2.0/24", slice.Name, part,
+			return settings{}, &badSettings{BadSettings,
+				fmt.Sprintf("slice %s: %q in %s isn't a network such as 192.0.2.0/24", slice.Name, part,
 					keys.SourceRanges)}
 		}
 		set.sources = append(set.sources, network.Masked())

@@ -118,8 +118,8 @@ func TestEventsNameTheirObjects(t *testing.T) {
 	k.Tell(&corev1.Service{ObjectMeta: inNamespace("edge", "web", nil)},
 		decide.Event{IsWarning: true, Reason: "PoolFull", Message: "full"})
 	k.Warn("p", decide.Alarm{Gateway: "a", Reason: decide.GatewayStale, Message: "stale"})
-	for _, want := range []string{"Warning PoolFull full involvedObject{kind=,apiVersion=}", "Warning GatewayStale " +
-		"stale involvedObject{kind=Lease,apiVersion=coordination.k8s.io/v1}"} {
+	for _, want := range []string{"Warning PoolFull full involvedObject{kind=,apiVersion=}",
+		"Warning GatewayStale stale involvedObject{kind=Lease,apiVersion=coordination.k8s.io/v1}"} {
 		if got := <-events.Events; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -64,9 +64,8 @@ func TestMuxGetsAnAddressOnceAGatewayReportsIt(t *testing.T) {
 		t.Error("a pass wrote, although nothing had changed")
 	}
 	want := []string{"web Addressed", "web Carried"}
-	if got := slices.DeleteFunc(slices.Clone(s.events), func(e string) bool {
-		return !slices.Contains(want, e)
-	}); !slices.Equal(got, want) {
+	if got := slices.DeleteFunc(slices.Clone(s.events),
+		func(e string) bool { return !slices.Contains(want, e) }); !slices.Equal(got, want) {
 		t.Errorf("Events: %v", s.events)
 	}
 }

@@ -44,9 +44,8 @@ func denied(t *testing.T, leases ...lease.Gateway) *Controller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Settings{Language: language, Namespace: "lb", Pools: pools, Writes: 1, Now: func() time.Time {
-		return noon
-	}}, k)
+	return New(
+		Settings{Language: language, Namespace: "lb", Pools: pools, Writes: 1, Now: func() time.Time { return noon }}, k)
 }
 
 // A policy that denies one status delays no other mux by more than 30 seconds, and no deadline at all.

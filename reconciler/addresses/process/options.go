@@ -75,8 +75,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 		"`file` with the connection to the API server (KUBECONFIG); if empty, the pod's service account is used")
 	set.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "write only while this process is the leader")
 	text(&o.LeaseName, "lease-name", "`name` of the lease that leaders hold")
-	span(&o.LeaseDuration, "lease-duration", "`time` after its last renewal at which a lease expires and another "+
-		"process may lead")
+	span(&o.LeaseDuration, "lease-duration",
+		"`time` after its last renewal at which a lease expires and another process may lead")
 	span(&o.RenewDeadline, "renew-deadline", "`time` for which the leader retries to renew its lease before it steps down")
 	span(&o.RetryPeriod, "retry-period", "`time` between two tries to get or renew the lease")
 	set.IntVar(&o.Writes, "writes", o.Writes, "`number` of statuses that are written at a time")
@@ -86,8 +86,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 func (o *Options) Check() error {
 	_, levelErr := o.level()
 	errs := []error{
-		flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), flags.Namespace("--namespace (NAMESPACE)",
-			o.Namespace), levelErr,
+		flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix),
+		flags.Namespace("--namespace (NAMESPACE)", o.Namespace), levelErr,
 		flags.Address("--probe-address", o.ProbeAddress, "8081"), o.checkLease(),
 	}
 	for _, namespace := range flags.List(o.MuxNamespaces) {

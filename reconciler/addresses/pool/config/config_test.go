@@ -67,10 +67,10 @@ func TestPoolsAreReadWithTheirDefaults(t *testing.T) {
 
 func TestBadPoolsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 	for name, test := range map[string]struct{ old, now, says string }{
-		"overlapping pools": {"198.51.100.1", "192.0.2.9", "address 192.0.2.9 is in pool office and in pool " +
-			"public: take it out of one of them"},
-		"one router ID, two pools": {"announce: none", "routerIDs: [51]", "router ID 51 is in pool office and in pool " +
-			"public"},
+		"overlapping pools": {"198.51.100.1", "192.0.2.9",
+			"address 192.0.2.9 is in pool office and in pool public: take it out of one of them"},
+		"one router ID, two pools": {"announce: none", "routerIDs: [51]",
+			"router ID 51 is in pool office and in pool public"},
 		"a name twice": {"name: office", "name: public", `pool "public" is there twice`},
 		"no name":      {"name: office", "name: ''", "the name must be"},
 		"no addresses": {"addresses: [198.51.100.1]", "addresses: []",
@@ -87,13 +87,13 @@ func TestBadPoolsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 		"a grace that is too short": {"10m", "1s", `releaseGrace "1s": write a time from 10s`},
 		"half an interval": {"200ms", "15ms",
 			`advertInterval "15ms": write a time from 10ms to 40.95s in steps of 10ms`},
-		"a namespace without muxes": {"muxesPerNamespace: 20", "muxesPerNamespace: 0", "muxesPerNamespace 0: write a " +
-			"number from 1 to 10000"},
+		"a namespace without muxes": {"muxesPerNamespace: 20", "muxesPerNamespace: 0",
+			"muxesPerNamespace 0: write a number from 1 to 10000"},
 		"no capacity": {"maxCapacity: 4", "maxCapacity: 0", "maxCapacity 0: write a number from 1 to 1000"},
 		"probes without a time": {"probeBackends: 2s", "probeBackends: often",
 			`probeBackends "often": write a time from 1s to 1h`},
-		"too many ranges": {"[198.51.100.1]", "[" + strings.Repeat("198.51.100.1, ", 500) + "]", "the pools have " +
-			"502 ranges of addresses"},
+		"too many ranges": {"[198.51.100.1]", "[" + strings.Repeat("198.51.100.1, ", 500) + "]",
+			"the pools have 502 ranges of addresses"},
 		"an unknown field": {"announce: none", "anounce: none", `unknown field "anounce"`},
 		"no pools":         {valid, "pools: []", "has no pool"},
 		"no YAML":          {valid, "pools: {", "can't be read"},

@@ -148,8 +148,8 @@ func (p *Pool) choose(family corev1.IPFamily, request *pool.Request) (netip.Addr
 	if last.IsValid() {
 		return last, nil
 	}
-	return netip.Addr{}, refuse(pool.Full, "pool %s has no free %s address for mux %s: add addresses to the pool, or "+
-		"delete a mux",
+	return netip.Addr{}, refuse(pool.Full,
+		"pool %s has no free %s address for mux %s: add addresses to the pool, or delete a mux",
 		p.name, family, request.Mux)
 }
 

@@ -47,12 +47,12 @@ func TestEnsure(t *testing.T) {
 		"a wanted address":           {mux: "new", wanted: "192.0.2.3", want: "192.0.2.3 2001:db8::1"},
 		"a mux keeps what it has":    {mux: "old", want: "192.0.2.2 2001:db8::1"},
 		"a mux asks for what it has": {mux: "old", wanted: "198.51.100.1", want: "198.51.100.1 2001:db8::1"},
-		"an address outside of the pool": {mux: "new", wanted: "192.0.2.9", reason: pool.Outside, says: "192.0.2.9 isn't " +
-			"in pool office"},
+		"an address outside of the pool": {mux: "new", wanted: "192.0.2.9", reason: pool.Outside,
+			says: "192.0.2.9 isn't in pool office"},
 		"an excluded address": {mux: "new", wanted: "192.0.2.0", reason: pool.Outside, says: "192.0.2.0 is " +
 			"excluded"},
-		"an address that another mux has": {mux: "new", wanted: "192.0.2.2", reason: pool.Taken, says: "taken by mux " +
-			"edge/old"},
+		"an address that another mux has": {mux: "new", wanted: "192.0.2.2", reason: pool.Taken,
+			says: "taken by mux edge/old"},
 		"the other family's address is taken": {mux: "new", wanted: "2001:db8::9", reason: pool.Outside, says: "2001:db8::9"},
 	} {
 		t.Run(name, func(t *testing.T) {
