@@ -126,9 +126,8 @@ func (w Writer) Delete(_ context.Context, object client.Object, options ...clien
 	switch p := o.Preconditions; {
 	case before == nil:
 		return notFound(object)
-	case p != nil &&
-		(p.UID != nil && *p.UID != before.GetUID() || p.ResourceVersion != nil &&
-			*p.ResourceVersion != before.GetResourceVersion()):
+	case p != nil && (p.UID != nil && *p.UID != before.GetUID() ||
+		p.ResourceVersion != nil && *p.ResourceVersion != before.GetResourceVersion()):
 		return conflict(object)
 	}
 	return w.write(before, nil, false)

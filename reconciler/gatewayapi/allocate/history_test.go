@@ -101,8 +101,8 @@ func (h *history) answer(before, after client.Object) (bool, error) {
 		h.note("  an answer is lost")
 		return true, gatewaytest.ErrNoAnswer
 	case fate <= 11:
-		return false,
-			apierrors.NewConflict(corev1.Resource(gatewaytest.KindOf(object)), object.GetName(), errors.New("it was modified"))
+		return false, apierrors.NewConflict(corev1.Resource(gatewaytest.KindOf(object)), object.GetName(),
+			errors.New("it was modified"))
 	}
 	return false, gatewaytest.ErrNoAnswer
 }

@@ -226,16 +226,16 @@ func (j *judge) deleted(was *gatewayv1.ListenerSet, owner types.NamespacedName) 
 	object, _ := route.Object.(client.Object)
 	cached := j.cache.At(object)
 	isCurrent := cached == nil || cached.GetGeneration() == route.Object.GetGeneration()
-	j.checkf(!must || w.set != was.Name || !slices.Contains(slotsOf(was), kept) || !isCurrent, "it stays: %s has number "+
-		"%v, and loses its ListenerSet", owner, kept)
+	j.checkf(!must || w.set != was.Name || !slices.Contains(slotsOf(was), kept) ||
+		!isCurrent, "it stays: %s has number %v, and loses its ListenerSet", owner, kept)
 }
 
 // ledger judges a write of a ledger.
 func (j *judge) ledger(was, now *corev1.ConfigMap) {
 	j.checkf(now != nil, "not ours, not touched: a ConfigMap is deleted")
 	gateway, is := gatewayOfLedger(now)
-	j.checkf(is && (was == nil || was.Annotations[j.keys.Mux] == read.MuxKey(gateway).String()), "not ours, not "+
-		"touched: ConfigMap %s", now.Name)
+	j.checkf(is && (was == nil || was.Annotations[j.keys.Mux] == read.MuxKey(gateway).String()),
+		"not ours, not touched: ConfigMap %s", now.Name)
 	if was != nil {
 		j.checkf(was.Data["note"] == now.Data["note"], "not ours, not touched: ConfigMap %s loses another key", now.Name)
 	}
@@ -271,8 +271,8 @@ func (j *judge) given(on slot, claim *plan.Claim) {
 			return
 		}
 	}
-	j.checkf(!j.foreign(j.cache, on.gateway)[on], "bounds: %s gets number %v, which a listener or ListenerSet of others "+
-		"has", claim.Owner.Channel, on)
+	j.checkf(!j.foreign(j.cache, on.gateway)[on],
+		"bounds: %s gets number %v, which a listener or ListenerSet of others has", claim.Owner.Channel, on)
 }
 
 // shown judges a write of a route's status or annotations.
@@ -290,8 +290,8 @@ func (j *judge) shown(before, after client.Object) {
 		delete(all, j.keys.Ports)
 		return all
 	}
-	j.checkf(equality.Semantic.DeepEqual(others(&was), others(&now)), "not ours, not touched: %s loses what another "+
-		"controller wrote", name)
+	j.checkf(equality.Semantic.DeepEqual(others(&was), others(&now)),
+		"not ours, not touched: %s loses what another controller wrote", name)
 	j.checkf(maps.Equal(foreign(&was), foreign(&now)) && maps.Equal(before.GetLabels(), after.GetLabels()) &&
 		equality.Semantic.DeepEqual(was.Spec, now.Spec),
 		"not ours, not touched: %s is changed", name)

@@ -90,9 +90,8 @@ func (o *pass) publish(ctx context.Context, p *plan.Plan) error {
 			stale = append(stale, set)
 		}
 	}
-	if err := run.InParallel(o.WritesAtOnce, stale, func(set *gatewayv1.ListenerSet) error {
-		return o.drop(ctx, set)
-	}); err != nil {
+	if err := run.InParallel(o.WritesAtOnce, stale,
+		func(set *gatewayv1.ListenerSet) error { return o.drop(ctx, set) }); err != nil {
 		return err
 	}
 	claims := slices.SortedFunc(maps.Values(wanted), func(a, b *plan.Claim) int {

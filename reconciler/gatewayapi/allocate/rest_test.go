@@ -33,8 +33,8 @@ func (s *stage) atRest() {
 		on := slotsOf(set)[0]
 		s.checkf(taken[on] == "", "one owner: %s and %s have number %v", name, taken[on], on)
 		taken[on] = name
-		s.checkf(set.OwnerReferences[0].UID == route.Object.GetUID(), "at rest: the owner of ListenerSet %s is an older "+
-			"route of that name", name)
+		s.checkf(set.OwnerReferences[0].UID == route.Object.GetUID(),
+			"at rest: the owner of ListenerSet %s is an older route of that name", name)
 		s.checkf(len(set.Spec.Listeners) == 1 && set.Spec.Listeners[0].Protocol == protocolOfKind(route.Kind),
 			"at rest: ListenerSet %s has %v", name, set.Spec.Listeners)
 	}
@@ -137,8 +137,8 @@ func (s *stage) routeAtRest(route *read.Route) {
 	if published > 0 {
 		number = strconv.Itoa(int(published))
 	}
-	s.checkf(w.isOff || len(bad) > 0 || route.Object.GetAnnotations()[s.keys.Ports] == number, "at rest: %s is told "+
-		"number %s, and has %q", owner, route.Object.GetAnnotations()[s.keys.Ports], number)
+	s.checkf(w.isOff || len(bad) > 0 || route.Object.GetAnnotations()[s.keys.Ports] == number,
+		"at rest: %s is told number %s, and has %q", owner, route.Object.GetAnnotations()[s.keys.Ports], number)
 }
 
 // badReasons are the reasons to refuse a route that asks for something impossible, or for a ListenerSet that isn't its
@@ -198,14 +198,14 @@ func (s *stage) mayRefuse(route *read.Route, w *wish, gateway *gatewayv1.Gateway
 			ownerOf(route), held, told.Message)
 		return
 	case "QuotaExceeded":
-		s.checkf(limit(s.keys.MaxPortsPerNamespace, inNamespace), "at rest: %s is refused, though its namespace has %d "+
-			"numbers: %s", ownerOf(route), inNamespace, told.Message)
+		s.checkf(limit(s.keys.MaxPortsPerNamespace, inNamespace),
+			"at rest: %s is refused, though its namespace has %d numbers: %s", ownerOf(route), inNamespace, told.Message)
 		return
 	}
 	if w.number > 0 {
 		explicit := gateway.Annotations[s.keys.ExplicitRange]
-		s.checkf(!isFree(w.number) || explicit != "" && !slices.Contains(ranges(explicit), w.number), "at rest: %s is "+
-			"refused number %d, which is free: %s",
+		s.checkf(!isFree(w.number) || explicit != "" && !slices.Contains(ranges(explicit), w.number),
+			"at rest: %s is refused number %d, which is free: %s",
 			ownerOf(route), w.number, told.Message)
 		return
 	}

@@ -76,10 +76,10 @@ func TestARouteOfAnUnservedGatewayIsTold(t *testing.T) {
 		want string // empty: nothing is written
 	}{
 		"no status": {nil, want},
-		"our report for other namespaces": {condition("False", "MuxNotServed", "the reconciler svc-mux/lease gives numbers "+
-			"on Gateways in shop alone"), want},
-		"another release's report": {condition("False", "MuxNotServed", "the reconciler svc-mux/lease-2 gives "+
-			"numbers on Gateways in shop alone"), ""},
+		"our report for other namespaces": {
+			condition("False", "MuxNotServed", "the reconciler svc-mux/lease gives numbers on Gateways in shop alone"), want},
+		"another release's report": {
+			condition("False", "MuxNotServed", "the reconciler svc-mux/lease-2 gives numbers on Gateways in shop alone"), ""},
 		"another release accepts it": {condition("True", "Accepted", ""), ""},
 		"another release refuses it": {condition("False", "MuxPortConflict", "route shop/b has it"), ""},
 	} {

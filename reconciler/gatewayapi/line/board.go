@@ -97,8 +97,8 @@ func (b *Board) post(mux, gateway types.NamespacedName, channels []plan.Observed
 	if before == nil {
 		before = &posted{}
 	}
-	now, changed, fed := &posted{gateway, map[types.NamespacedName]listener{},
-		before.shown}, before.gateway != gateway, []types.NamespacedName(nil)
+	now, changed := &posted{gateway, map[types.NamespacedName]listener{}, before.shown}, before.gateway != gateway
+	fed := []types.NamespacedName(nil)
 	for _, channel := range channels {
 		was, known := before.listeners[channel.Key]
 		if known && was.channel.UID == channel.UID {

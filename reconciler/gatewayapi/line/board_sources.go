@@ -49,8 +49,8 @@ func (b *Board) Sources(ctx context.Context, cache client.Reader,
 func sourceOf(slice *discoveryv1.EndpointSlice, name string, as *validation.ChannelPort) *discoveryv1.EndpointSlice {
 	for i := range slice.Ports {
 		p := &slice.Ports[i]
-		if p.Name != nil && *p.Name == name && p.Protocol != nil && *p.Protocol == as.Protocol || p.Name == nil &&
-			name == "" {
+		if p.Name != nil && *p.Name == name && p.Protocol != nil && *p.Protocol == as.Protocol ||
+			p.Name == nil && name == "" {
 			source := *slice
 			source.Ports = []discoveryv1.EndpointPort{{Name: &as.Name, Protocol: &as.Protocol, Port: p.Port,
 				AppProtocol: p.AppProtocol}}

@@ -53,8 +53,8 @@ func (l *serving) reconcileClass(ctx context.Context, request reconcile.Request)
 	if equality.Semantic.DeepEqual(before.Status, class.Status) {
 		return result, nil
 	}
-	return result,
-		l.write.Status().Patch(ctx, class, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return result, l.write.Status().Patch(ctx, class,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // readTemplate returns the template of a GatewayClass, or why it can't be used. It returns an error if reading again

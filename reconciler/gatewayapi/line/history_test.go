@@ -167,8 +167,8 @@ func pick[T any](h *history, what string, from ...T) T {
 func (h *history) put(object client.Object) {
 	if h.api.At(object) == nil {
 		h.now = h.now.Add(time.Second)
-		object.SetCreationTimestamp(metav1.NewTime(h.now.Add(-time.Duration(rapid.IntRange(0, 2).Draw(h.r,
-			"age")) * time.Minute)))
+		object.SetCreationTimestamp(metav1.NewTime(
+			h.now.Add(-time.Duration(rapid.IntRange(0, 2).Draw(h.r, "age")) * time.Minute)))
 	}
 	h.note("people put %s %s: %s", gatewaytest.KindOf(object), client.ObjectKeyFromObject(object), specOf(object))
 	h.api.Put(object, true)
@@ -351,9 +351,8 @@ func (h *history) decideNumbers(mux types.NamespacedName) {
 		if a == nil || p == nil || a.Status != accepted.Status || p.Status != programmed.Status ||
 			p.Message != programmed.Message ||
 			channel.PortsNote != note {
-			h.line.Board.Show(mux,
-				&plan.ChannelPatch{Channel: channel.Key, Conditions: []metav1.Condition{accepted, programmed}, SetNote: true,
-					PortsNote: note})
+			h.line.Board.Show(mux, &plan.ChannelPatch{Channel: channel.Key, Conditions: []metav1.Condition{accepted, programmed},
+				SetNote: true, PortsNote: note})
 		}
 	}
 }
@@ -414,8 +413,8 @@ func (h *history) judge(before, after client.Object) {
 	h.note("  writes %s", h.wrote)
 	if svc, is := before.(*corev1.Service); is {
 		owner := metav1.GetControllerOf(svc)
-		h.checkf(svc.Labels[h.line.keys.Managed] == "true" && owner != nil && owner.Kind == "Gateway", "not ours, not "+
-			"touched: Service %s is written", svc.Name)
+		h.checkf(svc.Labels[h.line.keys.Managed] == "true" && owner != nil && owner.Kind == "Gateway",
+			"not ours, not touched: Service %s is written", svc.Name)
 	}
 	switch o := after.(type) {
 	case *gatewayv1.Gateway:
@@ -443,8 +442,8 @@ func (h *history) judge(before, after client.Object) {
 				return p.ControllerName == read.ControllerName(&h.line.keys)
 			})
 		}
-		h.checkf(equality.Semantic.DeepEqual(others(was.Status.Parents), others(now.Status.Parents)), "not ours, not "+
-			"touched: %s %s loses what another controller wrote",
+		h.checkf(equality.Semantic.DeepEqual(others(was.Status.Parents), others(now.Status.Parents)),
+			"not ours, not touched: %s %s loses what another controller wrote",
 			was.Kind, object.GetName())
 	}
 }
@@ -527,8 +526,8 @@ func (h *history) atRest() {
 			h.checkf(slices.Contains(h.served, svc.Namespace), "mux: Service %s/%s is in a namespace that isn't served",
 				svc.Namespace, svc.Name)
 			gateway := gatewaytest.Get[*gatewayv1.Gateway](h.api.Shelf, svc.Namespace, owner.Name)
-			h.checkf(gateway != nil && gateway.Spec.GatewayClassName != "other", "mux: Service %s stays, though its Gateway "+
-				"is another controller's", svc.Name)
+			h.checkf(gateway != nil && gateway.Spec.GatewayClassName != "other",
+				"mux: Service %s stays, though its Gateway is another controller's", svc.Name)
 		}
 	}
 }
@@ -553,8 +552,8 @@ func (h *history) checkLive(ref *reference, mux *corev1.Service) {
 	gateway := client.ObjectKeyFromObject(ref.gateway)
 	for _, channel := range h.line.Board.On(client.ObjectKeyFromObject(mux)) {
 		live, err := h.line.readLive(h.r.Context(), gateway, channel.Key)
-		h.checkf(err == nil && live != nil && reflect.DeepEqual(live.Channel, channel.Channel), "listeners: %s is read "+
-			"live as %v, %v", channel.Key, live, err)
+		h.checkf(err == nil && live != nil && reflect.DeepEqual(live.Channel, channel.Channel),
+			"listeners: %s is read live as %v, %v", channel.Key, live, err)
 	}
 	gone, err := h.line.readLive(h.r.Context(), gateway,
 		types.NamespacedName{Namespace: "shop", Name: "listenerset/none/a"})
@@ -624,8 +623,8 @@ func (h *history) gatewayAtRest(ref *reference, mux *corev1.Service) {
 		h.checkf(int(attached) == len(ref.attached(l)), "statuses: %s has %d routes, want %d", l.name(), attached,
 			len(ref.attached(l)))
 		programmed := h.isProgrammed(ref, l, mux) && !isRefused
-		h.checkf(meta.IsStatusConditionTrue(conditions, programmedType) == programmed, "statuses: %s is programmed, want "+
-			"%t: %v", l.name(), programmed, conditions)
+		h.checkf(meta.IsStatusConditionTrue(conditions, programmedType) == programmed,
+			"statuses: %s is programmed, want %t: %v", l.name(), programmed, conditions)
 		for _, c := range conditions {
 			h.checkf(c.ObservedGeneration == generation, "statuses: %s of %s is of generation %d, want %d", c.Type, l.name(),
 				c.ObservedGeneration, generation)
@@ -633,8 +632,8 @@ func (h *history) gatewayAtRest(ref *reference, mux *corev1.Service) {
 		h.checkf(len(conditions) == 4, "statuses: %s has %d conditions", l.name(), len(conditions))
 	}
 	isMux := mux.Spec.Type == corev1.ServiceTypeLoadBalancer // otherwise nothing is decided
-	h.checkf(!isMux || int(ptr.Deref(ref.gateway.Status.AttachedListenerSets, -1)) == len(sets), "statuses: Gateway %s "+
-		"has %d ListenerSets, want %d", ref.gateway.Name,
+	h.checkf(!isMux || int(ptr.Deref(ref.gateway.Status.AttachedListenerSets, -1)) == len(sets),
+		"statuses: Gateway %s has %d ListenerSets, want %d", ref.gateway.Name,
 		ptr.Deref(ref.gateway.Status.AttachedListenerSets, -1), len(sets))
 	for _, set := range ref.sets {
 		c := meta.FindStatusCondition(set.Status.Conditions, "Accepted")
@@ -657,10 +656,10 @@ func (h *history) parentAtRest(ref *reference, route *refRoute, p *gatewayv1.Par
 			continue
 		}
 		key := statusKey(route, p)
-		h.checkf(meta.IsStatusConditionTrue(s.Conditions, "Accepted") == ref.isAccepted(route, p), "routes: accepted, want "+
-			"%t: %s", ref.isAccepted(route, p), key)
-		h.checkf(meta.IsStatusConditionTrue(s.Conditions, "ResolvedRefs") == ref.isResolved(route), "routes: backends are "+
-			"found, want %t: %s", ref.isResolved(route), key)
+		h.checkf(meta.IsStatusConditionTrue(s.Conditions, "Accepted") == ref.isAccepted(route, p),
+			"routes: accepted, want %t: %s", ref.isAccepted(route, p), key)
+		h.checkf(meta.IsStatusConditionTrue(s.Conditions, "ResolvedRefs") == ref.isResolved(route),
+			"routes: backends are found, want %t: %s", ref.isResolved(route), key)
 		for _, c := range s.Conditions {
 			h.checkf(c.ObservedGeneration == route.object.GetGeneration(), "routes: %s is of an older generation: %s", c.Type,
 				key)

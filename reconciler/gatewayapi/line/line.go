@@ -162,8 +162,8 @@ func (l *serving) pass(ctx context.Context, key types.NamespacedName) (time.Dura
 	given.Numbers = l.Board.numbers(o.Mux, &l.keys)
 	if mux != nil && mux.Spec.Type != corev1.ServiceTypeLoadBalancer { // such a Service is no mux: nothing is decided
 		for key := range given.Numbers {
-			given.Numbers[key] = status.Number{Pending: fmt.Sprintf("Service %s isn't of type LoadBalancer: set spec.type, or "+
-				"delete the Service", o.Mux)}
+			given.Numbers[key] = status.Number{Pending: fmt.Sprintf(
+				"Service %s isn't of type LoadBalancer: set spec.type, or delete the Service", o.Mux)}
 		}
 	}
 	l.Board.setShown(o.Mux, key, given.Shown(read.ControllerName(&l.keys)))

@@ -74,8 +74,8 @@ func (l *serving) ensureMux(ctx context.Context, o *read.Observed, template *tem
 
 // refusedBy returns the refusal of a Gateway whose mux the API server refuses.
 func refusedBy(err error, mux types.NamespacedName, done string) *read.Refusal {
-	return &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters), Message: fmt.Sprintf("Service %s "+
-		"can't be %s: %s", mux, done, refusal.Words(err))}
+	return &read.Refusal{Reason: string(gatewayv1.GatewayReasonInvalidParameters),
+		Message: fmt.Sprintf("Service %s can't be %s: %s", mux, done, refusal.Words(err))}
 }
 
 func (l *serving) isInCache(ctx context.Context, service types.NamespacedName) bool {

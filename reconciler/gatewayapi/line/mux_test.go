@@ -73,8 +73,8 @@ func TestARefusedChangeOfAMuxIsTold(t *testing.T) {
 		g.Spec.Listeners = append(g.Spec.Listeners,
 			gatewayv1.Listener{Name: "b", Port: 81, Protocol: gatewayv1.TCPProtocolType})
 	})
-	if again := u.pass(t); again != takenPause || !strings.HasPrefix(u.accepted(), "False InvalidParameters: Service "+
-		"shop/gateway-edge can't be changed: ") ||
+	if again := u.pass(t); again != takenPause ||
+		!strings.HasPrefix(u.accepted(), "False InvalidParameters: Service shop/gateway-edge can't be changed: ") ||
 		!strings.HasSuffix(u.accepted(), "a policy says no") {
 		t.Errorf("the Gateway says %s, and is looked at again after %s", u.accepted(), again)
 	}

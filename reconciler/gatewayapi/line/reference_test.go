@@ -226,8 +226,8 @@ func (r *reference) backends(l *refListener) map[string]int32 {
 
 // portOf returns the Service's port that a backend names; false if there is none, or no grant for it.
 func (r *reference) portOf(route *refRoute, ref *gatewayv1.BackendRef) (string, bool) {
-	key := types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace,
-		gatewayv1.Namespace(route.object.GetNamespace()))), Name: string(ref.Name)}
+	key := types.NamespacedName{
+		Namespace: string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.object.GetNamespace()))), Name: string(ref.Name)}
 	svc := gatewaytest.Get[*corev1.Service](r.Shelf, key.Namespace, key.Name)
 	if svc == nil || ptr.Deref(ref.Kind, "Service") != "Service" || !r.isGranted(route, key) {
 		return "", false

@@ -22,8 +22,8 @@ func parseTemplate(cm *corev1.ConfigMap) (read.Template, error) {
 	}
 	var svc corev1.Service
 	if err := yaml.UnmarshalStrict([]byte(text), &svc); err != nil {
-		return read.Template{},
-			fmt.Errorf("ConfigMap %s/%s, key %q, is no part of a Service: %w", cm.Namespace, cm.Name, templateKey, err)
+		return read.Template{}, fmt.Errorf("ConfigMap %s/%s, key %q, is no part of a Service: %w", cm.Namespace, cm.Name,
+			templateKey, err)
 	}
 	for field, set := range map[string]bool{
 		"metadata.name": svc.Name != "", "metadata.namespace": svc.Namespace != "", "spec.ports": len(svc.Spec.Ports) > 0,
@@ -31,9 +31,8 @@ func parseTemplate(cm *corev1.ConfigMap) (read.Template, error) {
 			svc.Spec.Type != corev1.ServiceTypeLoadBalancer,
 	} {
 		if set {
-			return read.Template{},
-				fmt.Errorf("ConfigMap %s/%s, key %q: %s can't be set: it follows from the Gateway", cm.Namespace, cm.Name,
-					templateKey, field)
+			return read.Template{}, fmt.Errorf("ConfigMap %s/%s, key %q: %s can't be set: it follows from the Gateway",
+				cm.Namespace, cm.Name, templateKey, field)
 		}
 	}
 	return read.Template{Labels: svc.Labels, Annotations: svc.Annotations, Spec: svc.Spec}, nil

@@ -95,12 +95,12 @@ func TestUnservedGatewayIsReported(t *testing.T) {
 		want  string // empty: nothing is written
 	}{
 		"no status": {"mux", nil, want},
-		"the default of the CRD": {"mux", []metav1.Condition{condition("Unknown", "Pending", "Waiting for "+
-			"controller")}, want},
-		"our report for other namespaces": {"mux", []metav1.Condition{condition("False", "MuxNotServed", "the reconciler "+
-			"svc-mux/lease serves Gateways in infra alone")}, want},
-		"another release's report": {"mux", []metav1.Condition{condition("False", "MuxNotServed", "the reconciler "+
-			"svc-mux/lease-2 serves Gateways in infra alone")}, ""},
+		"the default of the CRD": {"mux", []metav1.Condition{condition("Unknown", "Pending", "Waiting for controller")},
+			want},
+		"our report for other namespaces": {"mux", []metav1.Condition{
+			condition("False", "MuxNotServed", "the reconciler svc-mux/lease serves Gateways in infra alone")}, want},
+		"another release's report": {"mux", []metav1.Condition{
+			condition("False", "MuxNotServed", "the reconciler svc-mux/lease-2 serves Gateways in infra alone")}, ""},
 		"another release serves it": {"mux", []metav1.Condition{condition("True", "Accepted", "")}, ""},
 		"another release refuses it": {"mux",
 			[]metav1.Condition{condition("False", "MuxNameTaken", "Service shop/gateway-edge is there")}, ""},

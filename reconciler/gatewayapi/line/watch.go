@@ -99,9 +99,8 @@ func (l *serving) setup(ctx context.Context, m manager.Manager) error {
 	}
 	l.Board.connect(l.readLive, func(gateway types.NamespacedName) {
 		select {
-		case woken <- event.GenericEvent{
-			Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: gateway.Namespace,
-				Name: gateway.Name}}}:
+		case woken <- event.GenericEvent{Object: &metav1.PartialObjectMetadata{
+			ObjectMeta: metav1.ObjectMeta{Namespace: gateway.Namespace, Name: gateway.Name}}}:
 		case <-ctx.Done():
 		}
 	})

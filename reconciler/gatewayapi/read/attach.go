@@ -91,11 +91,11 @@ func (s *Served) listenersFor(route *Route, ref *gatewayv1.ParentReference) ([]i
 	}
 	switch {
 	case kind == "ListenerSet" && !s.found.sets[key]:
-		return nil, &Refusal{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf("Gateway %s doesn't admit "+
-			"ListenerSet %s", keyOf(s.Gateway), key)}
+		return nil, &Refusal{string(gatewayv1.RouteReasonNoMatchingParent),
+			fmt.Sprintf("Gateway %s doesn't admit ListenerSet %s", keyOf(s.Gateway), key)}
 	case len(selected) == 0:
-		return nil, &Refusal{string(gatewayv1.RouteReasonNoMatchingParent), fmt.Sprintf("%s %s has no listener%s: correct "+
-			"the parentRef", kind, key, sectionOf(ref))}
+		return nil, &Refusal{string(gatewayv1.RouteReasonNoMatchingParent),
+			fmt.Sprintf("%s %s has no listener%s: correct the parentRef", kind, key, sectionOf(ref))}
 	case len(allowed) == 0:
 		return nil, &Refusal{string(gatewayv1.RouteReasonNotAllowedByListeners),
 			fmt.Sprintf("no listener%s of %s %s lets a %s of namespace %s attach: see its protocol and allowedRoutes",
@@ -179,11 +179,11 @@ func withBackend(all []Backend, one Backend) []Backend {
 func (s *Served) backend(route *Route, ref *gatewayv1.BackendRef) (Backend, *Refusal) {
 	group, kind := ptr.Deref(ref.Group, ""), ptr.Deref(ref.Kind, "Service")
 	if group != "" || kind != "Service" {
-		return Backend{}, &Refusal{string(gatewayv1.RouteReasonInvalidKind), fmt.Sprintf("backend %s: kind %s isn't "+
-			"supported: use a Service", ref.Name, kind)}
+		return Backend{}, &Refusal{string(gatewayv1.RouteReasonInvalidKind),
+			fmt.Sprintf("backend %s: kind %s isn't supported: use a Service", ref.Name, kind)}
 	}
-	key := types.NamespacedName{Namespace: string(ptr.Deref(ref.Namespace,
-		gatewayv1.Namespace(route.Object.GetNamespace()))), Name: string(ref.Name)}
+	key := types.NamespacedName{
+		Namespace: string(ptr.Deref(ref.Namespace, gatewayv1.Namespace(route.Object.GetNamespace()))), Name: string(ref.Name)}
 	if key.Namespace != route.Object.GetNamespace() && !s.isGranted(route, key) {
 		return Backend{}, &Refusal{string(gatewayv1.RouteReasonRefNotPermitted),
 			fmt.Sprintf("backend %s: no ReferenceGrant in namespace %s lets a %s of namespace %s refer to it", key,
@@ -191,20 +191,20 @@ func (s *Served) backend(route *Route, ref *gatewayv1.BackendRef) (Backend, *Ref
 	}
 	svc := s.Services[key]
 	if svc == nil {
-		return Backend{}, &Refusal{string(gatewayv1.RouteReasonBackendNotFound), fmt.Sprintf("backend %s: there is no such "+
-			"Service", key)}
+		return Backend{}, &Refusal{string(gatewayv1.RouteReasonBackendNotFound),
+			fmt.Sprintf("backend %s: there is no such Service", key)}
 	}
 	if ref.Port == nil {
-		return Backend{}, &Refusal{string(gatewayv1.RouteReasonUnsupportedValue), fmt.Sprintf("backend %s: its port is "+
-			"missing", key)}
+		return Backend{}, &Refusal{string(gatewayv1.RouteReasonUnsupportedValue),
+			fmt.Sprintf("backend %s: its port is missing", key)}
 	}
 	for i := range svc.Spec.Ports {
 		if p := &svc.Spec.Ports[i]; p.Port == *ref.Port && cmp.Or(p.Protocol, corev1.ProtocolTCP) == route.Protocol() {
 			return Backend{Service: key, PortName: p.Name, Weight: ptr.Deref(ref.Weight, 1)}, nil
 		}
 	}
-	return Backend{}, &Refusal{string(gatewayv1.RouteReasonBackendNotFound), fmt.Sprintf("backend %s: the Service has "+
-		"no port %d/%s", key, *ref.Port, route.Protocol())}
+	return Backend{}, &Refusal{string(gatewayv1.RouteReasonBackendNotFound),
+		fmt.Sprintf("backend %s: the Service has no port %d/%s", key, *ref.Port, route.Protocol())}
 }
 
 // isGranted is true if a ReferenceGrant lets a route refer to a Service of another namespace.

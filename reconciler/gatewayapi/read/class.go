@@ -56,8 +56,8 @@ func MuxService(l validation.Language, gateway *gatewayv1.Gateway, template *Tem
 			svc.Annotations[string(name)] = string(value)
 		}
 		if infrastructure.ParametersRef != nil {
-			return nil, &Refusal{string(gatewayv1.GatewayReasonInvalidParameters), "spec.infrastructure.parametersRef isn't " +
-				"supported: use that of the GatewayClass"}
+			return nil, &Refusal{string(gatewayv1.GatewayReasonInvalidParameters),
+				"spec.infrastructure.parametersRef isn't supported: use that of the GatewayClass"}
 		}
 	}
 	svc.Labels[keys.Managed], svc.Labels[labelGateway] = "true", labelValue(gateway.Name)

@@ -26,8 +26,8 @@ func request(l validation.Language, gateway *gatewayv1.Gateway, svc *corev1.Serv
 	keys := l.Keys()
 	for i, address := range gateway.Spec.Addresses {
 		if i > 0 || ptr.Deref(address.Type, gatewayv1.IPAddressType) != gatewayv1.IPAddressType {
-			return &Refusal{string(gatewayv1.GatewayReasonUnsupportedAddress), "spec.addresses: ask for one address of type " +
-				"IPAddress, or for none"}
+			return &Refusal{string(gatewayv1.GatewayReasonUnsupportedAddress),
+				"spec.addresses: ask for one address of type IPAddress, or for none"}
 		}
 		if address.Value == "" {
 			continue

@@ -131,8 +131,8 @@ func newListener(gateway *gatewayv1.Gateway, set *gatewayv1.ListenerSet, entry g
 	case gatewayv1.UDPProtocolType:
 		l.allow(UDPRoute)
 	default:
-		l.Unsupported = &Refusal{string(gatewayv1.ListenerReasonUnsupportedProtocol), fmt.Sprintf("protocol %s isn't "+
-			"supported: use TCP or UDP", entry.Protocol)}
+		l.Unsupported = &Refusal{string(gatewayv1.ListenerReasonUnsupportedProtocol),
+			fmt.Sprintf("protocol %s isn't supported: use TCP or UDP", entry.Protocol)}
 	}
 	return l
 }

@@ -87,24 +87,23 @@ func TestListenersAreServedByPrecedence(t *testing.T) {
 			numbers: 1},
 		"TCP and UDP share a number": {own: []gatewayv1.Listener{tcp("a", 80), udp},
 			want: []string{"infra/gateway/edge/a", "infra/gateway/edge/udp"}, numbers: 2},
-		"HTTP isn't supported": {own: []gatewayv1.Listener{http}, want: []string{"infra/gateway/edge/http " +
-			"UnsupportedProtocol"}},
-		"none wins within the Gateway": {own: []gatewayv1.Listener{tcp("a", 80), http},
-			want: []string{"infra/gateway/edge/a ProtocolConflict", "infra/gateway/edge/http UnsupportedProtocol " +
-				"ProtocolConflict"}},
-		"kinds that it can't carry": {own: []gatewayv1.Listener{kinds}, want: []string{"infra/gateway/edge/tcp " +
-			"InvalidRouteKinds"}},
-		"one kind that it can't carry": {own: []gatewayv1.Listener{some}, want: []string{"infra/gateway/edge/tcp " +
-			"InvalidRouteKinds"}, numbers: 1},
+		"HTTP isn't supported": {own: []gatewayv1.Listener{http},
+			want: []string{"infra/gateway/edge/http UnsupportedProtocol"}},
+		"none wins within the Gateway": {own: []gatewayv1.Listener{tcp("a", 80), http}, want: []string{
+			"infra/gateway/edge/a ProtocolConflict", "infra/gateway/edge/http UnsupportedProtocol ProtocolConflict"}},
+		"kinds that it can't carry": {own: []gatewayv1.Listener{kinds},
+			want: []string{"infra/gateway/edge/tcp InvalidRouteKinds"}},
+		"one kind that it can't carry": {own: []gatewayv1.Listener{some},
+			want: []string{"infra/gateway/edge/tcp InvalidRouteKinds"}, numbers: 1},
 		"the Gateway comes first": {own: []gatewayv1.Listener{tcp("a", 80)},
 			sets: []*gatewayv1.ListenerSet{set(1, "shop", "s", tcp("b", 80), tcp("c", 81))},
 			want: []string{"infra/gateway/edge/a", "shop/listenerset/s/b ListenerConflict", "shop/listenerset/s/c"}, numbers: 2},
-		"older sets come first": {sets: []*gatewayv1.ListenerSet{set(2, "bank", "b", tcp("x", 80)),
-			set(1, "shop", "s", tcp("x", 80))}, want: []string{"shop/listenerset/s/x", "bank/listenerset/b/x ListenerConflict"},
-			numbers: 1},
-		"of one age, the name decides": {sets: []*gatewayv1.ListenerSet{set(1, "shop", "s", tcp("x", 80)),
-			set(1, "bank", "b", tcp("x", 80))}, want: []string{"bank/listenerset/b/x", "shop/listenerset/s/x ListenerConflict"},
-			numbers: 1},
+		"older sets come first": {sets: []*gatewayv1.ListenerSet{
+			set(2, "bank", "b", tcp("x", 80)), set(1, "shop", "s", tcp("x", 80))},
+			want: []string{"shop/listenerset/s/x", "bank/listenerset/b/x ListenerConflict"}, numbers: 1},
+		"of one age, the name decides": {sets: []*gatewayv1.ListenerSet{
+			set(1, "shop", "s", tcp("x", 80)), set(1, "bank", "b", tcp("x", 80))},
+			want: []string{"bank/listenerset/b/x", "shop/listenerset/s/x ListenerConflict"}, numbers: 1},
 		"another protocol on the number": {own: []gatewayv1.Listener{tcp("a", 80)},
 			sets: []*gatewayv1.ListenerSet{set(1, "shop", "s", http)},
 			want: []string{"infra/gateway/edge/a", "shop/listenerset/s/http UnsupportedProtocol ProtocolConflict"}, numbers: 1},
@@ -129,12 +128,12 @@ func TestConflictNamesTheListenerThatComesFirst(t *testing.T) {
 		namespace string // of the older ListenerSet
 		want      string
 	}{
-		"of the Gateway": {[]gatewayv1.Listener{tcp("a", 80)}, "bank", "port 80/TCP belongs to listener a of the " +
-			"Gateway, which comes first: choose another number"},
+		"of the Gateway": {[]gatewayv1.Listener{tcp("a", 80)}, "bank",
+			"port 80/TCP belongs to listener a of the Gateway, which comes first: choose another number"},
 		"of the same namespace": {nil, "shop", "port 80/TCP belongs to listener x of ListenerSet shop/b, which comes " +
 			"first: choose another number"},
-		"never of another tenant": {nil, "bank", "port 80/TCP belongs to a listener of another namespace, which comes " +
-			"first: choose another number"},
+		"never of another tenant": {nil, "bank",
+			"port 80/TCP belongs to a listener of another namespace, which comes first: choose another number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := edge(c.own...)
@@ -218,24 +217,24 @@ func TestRoutesAttachWhereListenersLetThem(t *testing.T) {
 			"http"},
 		"a namespace without label": {tcpRoute(1, "bank", "r", parent("infra", "Gateway", "edge", "labelled"),
 			ref("", "web", 80)), nil, "NotAllowedByListeners: bank/web "},
-		"its own namespace only": {tcpRoute(1, "shop", "r", parent("infra", "Gateway", "edge", "own"),
-			ref("", "web", 80)), nil, "NotAllowedByListeners: shop/web http"},
+		"its own namespace only": {tcpRoute(1, "shop", "r", parent("infra", "Gateway", "edge", "own"), ref("", "web", 80)),
+			nil, "NotAllowedByListeners: shop/web http"},
 		"a listener that isn't there": {tcpRoute(1, "shop", "r", parent("infra", "Gateway", "edge", "nothing"),
 			ref("", "web", 80)), nil, "NoMatchingParent: shop/web http"},
-		"a listener of UDP": {tcpRoute(1, "shop", "r", parent("infra", "Gateway", "edge", "udp"),
-			ref("", "web", 80)), nil, "NotAllowedByListeners: shop/web http"},
+		"a listener of UDP": {tcpRoute(1, "shop", "r", parent("infra", "Gateway", "edge", "udp"), ref("", "web", 80)), nil,
+			"NotAllowedByListeners: shop/web http"},
 		"a ListenerSet": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""), ref("", "web", 80)),
 			nil, "x: shop/web http"},
-		"no backend": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""),
-			ref("", "nothing", 80)), nil, "x: BackendNotFound"},
-		"no such port": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""),
-			ref("", "web", 8080)), nil, "x: BackendNotFound"},
+		"no backend": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""), ref("", "nothing", 80)), nil,
+			"x: BackendNotFound"},
+		"no such port": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""), ref("", "web", 8080)), nil,
+			"x: BackendNotFound"},
 		"a port of UDP": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""), ref("", "web", 53)),
 			nil, "x: BackendNotFound"},
-		"without a grant": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""),
-			ref("bank", "web", 80)), nil, "x: RefNotPermitted"},
-		"with a grant": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""),
-			ref("bank", "web", 80)), granted, "x: bank/web "},
+		"without a grant": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""), ref("bank", "web", 80)), nil,
+			"x: RefNotPermitted"},
+		"with a grant": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""), ref("bank", "web", 80)), granted,
+			"x: bank/web "},
 		"weights": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""),
 			ref("", "web", 80, 1), ref("bank", "web", 80, 2)), granted, "UnequalWeights: shop/web http bank/web "},
 		"a weight of 0": {tcpRoute(1, "shop", "r", parent("shop", "ListenerSet", "s", ""),

@@ -144,9 +144,8 @@ func (r *Runner) run(ctx context.Context, log logr.Logger, client discovery.Disc
 			return err
 		}
 	}
-	if err := m.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		return r.watchKinds(ctx, client, with)
-	})); err != nil {
+	if err := m.Add(
+		manager.RunnableFunc(func(ctx context.Context) error { return r.watchKinds(ctx, client, with) })); err != nil {
 		return err
 	}
 	if err := m.Start(ctx); err != nil && !errors.Is(err, errOther) {

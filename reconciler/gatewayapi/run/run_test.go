@@ -15,8 +15,8 @@ func TestMissingKindsAreThoseOfOlderReleases(t *testing.T) {
 		kinds   []string
 		missing string
 	}{
-		"none are installed": {"gateway.networking.k8s.io/v1beta1", []string{"Gateway"}, "GatewayClass, " +
-			"Gateway, ListenerSet, TCPRoute, UDPRoute, ReferenceGrant"},
+		"none are installed": {"gateway.networking.k8s.io/v1beta1", []string{"Gateway"},
+			"GatewayClass, Gateway, ListenerSet, TCPRoute, UDPRoute, ReferenceGrant"},
 		"a release before ListenerSets": {"gateway.networking.k8s.io/v1",
 			[]string{"Gateway", "GatewayClass", "HTTPRoute"}, "ListenerSet, TCPRoute, UDPRoute, ReferenceGrant"},
 		"a release before routes of layer 4": {"gateway.networking.k8s.io/v1", []string{"Gateway", "ListenerSet"},

@@ -117,8 +117,8 @@ func (g *Given) whole(before []metav1.Condition, valid int, invalid []string) []
 	case meta.IsStatusConditionFalse(c.all, accepted):
 		c.set(programmed, false, string(gatewayv1.GatewayReasonInvalid), "the Gateway isn't accepted")
 	case len(g.Address) == 0:
-		c.set(programmed, false, string(gatewayv1.GatewayReasonAddressNotAssigned), fmt.Sprintf("Service %s, the Gateway's "+
-			"mux, has no address yet", g.Mux))
+		c.set(programmed, false, string(gatewayv1.GatewayReasonAddressNotAssigned),
+			fmt.Sprintf("Service %s, the Gateway's mux, has no address yet", g.Mux))
 	default:
 		c.set(programmed, true, programmed, "")
 	}

@@ -78,31 +78,31 @@ func TestConditionsSayWhatBecameOfEachPart(t *testing.T) {
 		gateway, a, set, none string
 	}{
 		"all is well": {nil, "Accepted=True/Accepted Programmed=True/Programmed", served,
-			"Accepted=True/ListenersNotValid Programmed=True/Programmed", "Accepted=False/NotAllowed " +
-				"Programmed=False/NotAllowed"},
+			"Accepted=True/ListenersNotValid Programmed=True/Programmed",
+			"Accepted=False/NotAllowed Programmed=False/NotAllowed"},
 		"no address yet": {func(g *Given) { g.Address = nil }, "Accepted=True/Accepted Programmed=False/AddressNotAssigned",
 			served,
-			"Accepted=True/ListenersNotValid Programmed=False/ParentNotProgrammed", "Accepted=False/NotAllowed " +
-				"Programmed=False/NotAllowed"},
+			"Accepted=True/ListenersNotValid Programmed=False/ParentNotProgrammed",
+			"Accepted=False/NotAllowed Programmed=False/NotAllowed"},
 		"a number that is taken": {func(g *Given) { g.Numbers[a] = Number{Refused: "taken"} },
 			"Accepted=True/ListenersNotValid Programmed=True/Programmed",
 			"Accepted=False/PortUnavailable Programmed=False/Invalid Conflicted=False/NoConflicts " +
 				"ResolvedRefs=True/ResolvedRefs",
-			"Accepted=True/ListenersNotValid Programmed=True/Programmed", "Accepted=False/NotAllowed " +
-				"Programmed=False/NotAllowed"},
+			"Accepted=True/ListenersNotValid Programmed=True/Programmed",
+			"Accepted=False/NotAllowed Programmed=False/NotAllowed"},
 		"a number on its way": {func(g *Given) { g.Numbers[a] = Number{Pending: "soon"} },
 			"Accepted=True/Accepted Programmed=True/Programmed",
 			"Accepted=True/Accepted Programmed=False/Pending Conflicted=False/NoConflicts ResolvedRefs=True/ResolvedRefs",
-			"Accepted=True/ListenersNotValid Programmed=True/Programmed", "Accepted=False/NotAllowed " +
-				"Programmed=False/NotAllowed"},
+			"Accepted=True/ListenersNotValid Programmed=True/Programmed",
+			"Accepted=False/NotAllowed Programmed=False/NotAllowed"},
 		"a Gateway that isn't served": {func(g *Given) {
 			g.Refused = &read.Refusal{Reason: "InvalidParameters", Message: "no"}
 		},
 			"Accepted=False/InvalidParameters Programmed=False/Invalid",
 			"Accepted=False/InvalidParameters Programmed=False/Invalid Conflicted=False/NoConflicts " +
 				"ResolvedRefs=True/ResolvedRefs",
-			"Accepted=False/ParentNotAccepted Programmed=False/ParentNotProgrammed", "Accepted=False/NotAllowed " +
-				"Programmed=False/NotAllowed"},
+			"Accepted=False/ParentNotAccepted Programmed=False/ParentNotProgrammed",
+			"Accepted=False/NotAllowed Programmed=False/NotAllowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := given(c.change)
@@ -177,8 +177,8 @@ func TestARouteIsToldAboutEachParent(t *testing.T) {
 // TestStatusKeepsNumbersUntilTheyAreDecided: a process that starts has decided nothing, and writes the statuses that
 // are there.
 func TestStatusKeepsNumbersUntilTheyAreDecided(t *testing.T) {
-	a, b := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/a"},
-		types.NamespacedName{Namespace: "infra", Name: "gateway/edge/b"}
+	a := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/a"}
+	b := types.NamespacedName{Namespace: "infra", Name: "gateway/edge/b"}
 	before := given(func(g *Given) { g.Numbers[b] = Number{Refused: "a channel has it"} })
 	set := before.Sets[0]
 	before.Served.Gateway.Status, set.Status = before.Gateway(), before.ListenerSet(set)
