@@ -115,8 +115,8 @@ func (c *crowd) expect(channel types.NamespacedName, endpoints int, says string)
 
 func TestEndpointsOfAPortOnGatewaysAreLimited(t *testing.T) {
 	c := newCrowd(t)
-	c.expect(c.channel("app", "web", 1, 2500), 1024, "1024 of 2500 IPv4 endpoints are used: a port on gateways may have "+
-		"1024: use fewer")
+	c.expect(c.channel("app", "web", 1, 2500), 1024,
+		"1024 of 2500 IPv4 endpoints are used: a port on gateways may have 1024: use fewer")
 	c.expect(c.channel("app", "full", 1, 1024), 1024, "")
 	c.expect(c.channel("team", "grid", 1000, 1000), 3+4, "7 of 1000 IPv4 endpoints are used for each of 1000 ports: "+
 		"beyond 3 endpoints for each port, the channels of namespace team may have 4096 together on the mux, and all "+

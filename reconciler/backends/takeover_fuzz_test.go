@@ -71,9 +71,8 @@ func FuzzTakeover(f *testing.F) {
 		may, waits := s.mayLetGo(beside, claimed)
 		var want []string
 		if may && !s.labelled() {
-			want = append(
-				want, `patch {"metadata":{"labels":{"endpointslice.kubernetes.io/skip-mirror":"true"},"resourceVersion":`+
-					jsonOf(left.ResourceVersion)+`}}`)
+			want = append(want, `patch {"metadata":{"labels":{"endpointslice.kubernetes.io/skip-mirror":"true"},`+
+				`"resourceVersion":`+jsonOf(left.ResourceVersion)+`}}`)
 		}
 		if may {
 			want = append(want, "delete "+string(left.UID))

@@ -21,15 +21,12 @@ func TestSlicesThatWakeTheirChannel(t *testing.T) {
 		"a carried slice": {func(*sweeper, *discoveryv1.EndpointSlice) {}, true},
 		"a carried slice without an owner": {func(_ *sweeper, s *discoveryv1.EndpointSlice) { s.OwnerReferences = nil },
 			false},
-		"a carried slice of another namespace": {func(_ *sweeper, s *discoveryv1.EndpointSlice) {
-			s.Namespace = "attacker"
-		}, false},
-		"a carried slice that names no channel": {func(l *sweeper, s *discoveryv1.EndpointSlice) {
-			delete(s.Labels, l.keys.ChannelName)
-		}, false},
-		"a carried slice that names a ClusterIP": {func(l *sweeper, s *discoveryv1.EndpointSlice) {
-			s.Labels[l.keys.ChannelName] = "other"
-		}, false},
+		"a carried slice of another namespace": {
+			func(_ *sweeper, s *discoveryv1.EndpointSlice) { s.Namespace = "attacker" }, false},
+		"a carried slice that names no channel": {
+			func(l *sweeper, s *discoveryv1.EndpointSlice) { delete(s.Labels, l.keys.ChannelName) }, false},
+		"a carried slice that names a ClusterIP": {
+			func(l *sweeper, s *discoveryv1.EndpointSlice) { s.Labels[l.keys.ChannelName] = "other" }, false},
 		"a source": {func(_ *sweeper, s *discoveryv1.EndpointSlice) {
 			*s = discoveryv1.EndpointSlice{ObjectMeta: objectMeta("app", "web-1")}
 			s.Labels = map[string]string{discoveryv1.LabelServiceName: "web"}

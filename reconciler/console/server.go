@@ -56,8 +56,8 @@ func New(options Options) *Console {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "svc_lb_mux_console_refused_total", Help: "Requests that the console refused, by reason.",
 		}, []string{"reason"}),
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "svc_lb_mux_console_streams", Help: "Open pages of the " +
-			"console."}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "svc_lb_mux_console_streams",
+			Help: "Open pages of the console."}),
 	}
 	options.Metrics.MustRegister(m.refused, m.streams)
 	if options.Dial == nil {

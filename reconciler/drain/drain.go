@@ -177,8 +177,8 @@ func (d *drainer) report() {
 			fmt.Fprintf(d.Report, "mux %s: left as it is: %s: %s\n", name, t.freeze.Reason, t.freeze.Message)
 			continue
 		}
-		fmt.Fprintf(d.Report, "mux %s: cleaned %d channel(s), removed %d port(s) and %d slice(s); its ledger keeps %d "+
-			"number(s)\n",
+		fmt.Fprintf(d.Report, "mux %s: cleaned %d channel(s), removed %d port(s) and %d slice(s); "+
+			"its ledger keeps %d number(s)\n",
 			name, t.channels, t.ports, t.slices, t.held)
 	}
 	if d.strays > 0 {

@@ -85,8 +85,8 @@ func TestAStrayThatCantBeWritten(t *testing.T) {
 		says, not         []string
 	}{
 		"all can be written": {says: []string{""}},
-		"one is refused": {refused: "a",
-			says: []string{"given up after 20s", "status of app/a", "a policy says no"}, not: []string{blame}},
+		"one is refused": {refused: "a", says: []string{"given up after 20s", "status of app/a", "a policy says no"},
+			not: []string{blame}},
 		"one is restored": {restored: "b", says: []string{blame}, not: []string{"failed"}},
 		"one is refused, one is restored": {refused: "a", restored: "b",
 			says: []string{blame, "what failed last: ", "status of app/a", "a policy says no"}},

@@ -222,8 +222,7 @@ func TestWhatFreezesIsNotOverwritten(t *testing.T) {
 		!strings.Contains(err.Error(), "svc-mux/other") {
 		t.Errorf("another mux's ledger: %v", err)
 	}
-	if _,
-		err := w.store.Write(t.Context(), plan.Ledger{Mux: mux, Generation: -1}, Entry{ask: asks(0)}); !errors.Is(err,
+	if _, err := w.store.Write(t.Context(), plan.Ledger{Mux: mux, Generation: -1}, Entry{ask: asks(0)}); !errors.Is(err,
 		record.ErrUnwritable) {
 		t.Errorf("a ledger that can't be read again: %v", err)
 	}

@@ -49,11 +49,11 @@ func (o *AdmissionOptions) addFlags(set *flag.FlagSet) {
 		"`name` of the Secret for a self-managed webhook certificate, in the process's own namespace; if empty, the "+
 			"certificate isn't self-managed")
 	span := func(to *time.Duration, name, usage string) { set.DurationVar(to, name, *to, usage) }
-	span(&o.SelfManagedCA, "self-managed-ca-duration", "lifetime (a `time`) of the CA that signs the self-managed "+
-		"certificate")
+	span(&o.SelfManagedCA, "self-managed-ca-duration",
+		"lifetime (a `time`) of the CA that signs the self-managed certificate")
 	span(&o.SelfManagedLife, "self-managed-duration", "lifetime (a `time`) of the self-managed certificate")
-	span(&o.SelfManagedRenew, "self-managed-renew-before", "`time` before its end at which the self-managed certificate "+
-		"is renewed")
+	span(&o.SelfManagedRenew, "self-managed-renew-before",
+		"`time` before its end at which the self-managed certificate is renewed")
 }
 
 func (o *AdmissionOptions) check() error {
@@ -63,8 +63,8 @@ func (o *AdmissionOptions) check() error {
 	case o.WebhookConfiguration != "":
 		return nil
 	case o.Certificates != "":
-		return errors.New("--certificates is set, but --webhook-configuration is empty: name the configuration of that " +
-			"webhook")
+		return errors.New("--certificates is set, but --webhook-configuration is empty: " +
+			"name the configuration of that webhook")
 	case o.SelfManagedSecret != "":
 		return errors.New("--self-managed-secret is set, but --webhook-configuration is empty: name the configuration that " +
 			"gets the CA bundle")

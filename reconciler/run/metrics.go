@@ -59,8 +59,8 @@ func newMetrics(registry prometheus.Registerer, now func() time.Time) *metrics {
 		now: now, muxes: map[types.NamespacedName]*muxFigures{},
 		decide: histogram("svc_lb_mux_plan_duration_seconds", "Time to decide about a mux.",
 			append([]float64{.0001, .00025, .0005}, seconds...)),
-		apply: histogram("svc_lb_mux_apply_duration_seconds", "Time to carry out a plan for a mux, if there was anything "+
-			"to write.", seconds),
+		apply: histogram("svc_lb_mux_apply_duration_seconds",
+			"Time to carry out a plan for a mux, if there was anything to write.", seconds),
 		programmed: histogram("svc_lb_mux_channel_programmed_seconds",
 			"Time from a channel's creation until it showed an address for the first time.",
 			append(seconds, 30, 60, 120, 300)),
@@ -95,8 +95,8 @@ func (m *metrics) describe() {
 		}
 		return 0
 	})
-	m.channels = prometheus.NewDesc("svc_lb_mux_channels", "Channels of the mux, by verdict (accepted, refused) and "+
-		"reason.",
+	m.channels = prometheus.NewDesc("svc_lb_mux_channels",
+		"Channels of the mux, by verdict (accepted, refused) and reason.",
 		append(mux, "verdict", "reason"), nil)
 	m.frozenBy = prometheus.NewDesc("svc_lb_mux_freeze_info",
 		"1 while the mux is frozen, with the reason as a label. A mux that isn't frozen has no such series.",

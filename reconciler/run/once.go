@@ -116,8 +116,8 @@ func (p Process) awaitLease(ctx context.Context, m *processManager, end context.
 		case <-hint:
 			fmt.Fprintf(p.Logs, "waiting for %s\n", p.leaseHolder(ctx, m.set))
 		case <-enough:
-			end(fmt.Errorf("given up after %s of waiting for %s: end it first, such as with kubectl scale --replicas=0, and "+
-				"drain again",
+			end(fmt.Errorf("given up after %s of waiting for %s: "+
+				"end it first, such as with kubectl scale --replicas=0, and drain again",
 				p.Options.Patience, p.leaseHolder(ctx, m.set)))
 			return
 		}

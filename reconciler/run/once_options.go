@@ -27,8 +27,8 @@ func (o *OnceOptions) addFlags(set *flag.FlagSet) {
 		"remove ports, slices and addresses from all muxes and channels, and end; ledgers stay, to give the same numbers "+
 			"after a reinstall")
 	set.StringVar(&o.TryChannel, "try-channel", o.TryChannel,
-		"create a channel of the `mux` NAME or NAME.NAMESPACE in --namespace, wait until it is programmed, delete it, and "+
-			"end")
+		"create a channel of the `mux` NAME or NAME.NAMESPACE in --namespace, wait until it is programmed, "+
+			"delete it, and end")
 	set.DurationVar(&o.Patience, "patience", o.Patience,
 		"`time` that --drain waits for the lease and retries failing writes, and that --try-channel waits for its channel")
 }

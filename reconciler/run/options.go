@@ -115,8 +115,8 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 		"`file` with the connection to the API server (KUBECONFIG); if empty, the pod's service account is used")
 	set.BoolVar(&o.LeaderElection, "leader-election", o.LeaderElection, "write only while this process is the leader")
 	text(&o.LeaseName, "lease-name", "`name` of the lease that leaders hold")
-	span(&o.LeaseDuration, "lease-duration", "`time` after its last renewal at which a lease expires and another "+
-		"process may lead")
+	span(&o.LeaseDuration, "lease-duration",
+		"`time` after its last renewal at which a lease expires and another process may lead")
 	span(&o.RenewDeadline, "renew-deadline", "`time` for which the leader retries to renew its lease before it steps down")
 	span(&o.RetryPeriod, "retry-period", "`time` between two tries to get or renew the lease")
 	text(&o.Predecessors, "predecessors",
@@ -145,8 +145,8 @@ func (o *Options) Check() error {
 	_, dryErr := o.DryRun.On("--dry-run (DRYRUN_MODE)")
 	return errors.Join(flags.Prefix("--api-prefix (API_PREFIX)", o.APIPrefix), o.checkNamespaces(),
 		flags.ExternalDNS("--external-dns-prefixes (EXTERNAL_DNS_PREFIXES)", o.ExternalDNS), levelErr, dryErr,
-		flags.Address("--probe-address", o.ProbeAddress,
-			"8081"), o.checkTimes(), o.checkNumbers(), o.checkLease(), o.checkPredecessors(),
+		flags.Address("--probe-address", o.ProbeAddress, "8081"), o.checkTimes(), o.checkNumbers(), o.checkLease(),
+		o.checkPredecessors(),
 		o.checkKubeconfig(), o.AdmissionOptions.check(), o.ConsoleOptions.check(), o.checkOnce())
 }
 

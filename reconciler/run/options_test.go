@@ -124,20 +124,20 @@ func TestMistakeNamesFlagValueAndRemedy(t *testing.T) {
 			func(o *Options) { o.Kubeconfig = "" }, []string{"--kubeconfig (KUBECONFIG) is empty", "name the file"},
 		},
 		"a lease that its holder can't renew in time": {
-			func(o *Options) { o.RenewDeadline = o.LeaseDuration }, []string{"--renew-deadline 5s must be more than 0 and " +
-				"less than 5s"},
+			func(o *Options) { o.RenewDeadline = o.LeaseDuration },
+			[]string{"--renew-deadline 5s must be more than 0 and less than 5s"},
 		},
 		"a retry period close to the deadline": {
-			func(o *Options) { o.RetryPeriod = 9 * time.Second }, []string{"--retry-period 9s must be more than 0 and less " +
-				"than 3.333333333s"},
+			func(o *Options) { o.RetryPeriod = 9 * time.Second },
+			[]string{"--retry-period 9s must be more than 0 and less than 3.333333333s"},
 		},
 		"a lease of less than a second": {
 			func(o *Options) { o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 900e6, 600e6, 100e6 },
 			[]string{"--lease-duration 900ms: write 1s to 24h0m0s"},
 		},
 		"a lease that is too long": {
-			func(o *Options) { o.LeaseDuration = 100 * 365 * 24 * time.Hour }, []string{"--lease-duration 876000h0m0s: write " +
-				"1s to 24h0m0s"},
+			func(o *Options) { o.LeaseDuration = 100 * 365 * 24 * time.Hour },
+			[]string{"--lease-duration 876000h0m0s: write 1s to 24h0m0s"},
 		},
 		"a quiet time of zero": {
 			func(o *Options) { o.Quiet = 0 }, []string{"--quiet 0s must be more than 0 and less than 1s"},

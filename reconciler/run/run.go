@@ -162,8 +162,8 @@ func (p Process) newTerms(ctx context.Context, m *processManager, timeline *cons
 	if err != nil {
 		return nil, err
 	}
-	return terms,
-		errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), m.language), p.fillCache(ctx, m))
+	return terms, errors.Join(terms.line().Index(ctx, m), backends.Index(ctx, m.GetFieldIndexer(), m.language),
+		p.fillCache(ctx, m))
 }
 
 // fillCache starts the informers that no index starts, so that a standby's cache is as full as a leader's.

@@ -37,8 +37,8 @@ func TestLastingErrorBlocksTheMux(t *testing.T) {
 	b := &o.memory.blocked
 	trouble := apierrors.NewInternalError(errors.New("failed calling webhook"))
 	for _, passing := range []error{
-		trouble, apierrors.NewConflict(corev1.Resource("services"), "mux", errors.New("x")), fmt.Errorf("service x: %w",
-			errBehind),
+		trouble, apierrors.NewConflict(corev1.Resource("services"), "mux", errors.New("x")),
+		fmt.Errorf("service x: %w", errBehind),
 		apierrors.NewServiceUnavailable("x"), errors.New("connection refused"),
 	} {
 		if _, err := o.block(t.Context(), true, passing); err == nil || b.reason != nil {

@@ -37,9 +37,8 @@ func FuzzTrim(f *testing.F) {
 				"fieldsV1":{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}}],
 		"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer"},
 		"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.7"}]}}}`), false)
-	f.Add(
-		[]byte(
-			`{"metadata":{"annotations":{"svc-mux.nowake.ai/accepted":"äääääääääääääääääää","svc-mux.nowake.ai/multiplexer":"f"},
+	f.Add([]byte(
+		`{"metadata":{"annotations":{"svc-mux.nowake.ai/accepted":"äääääääääääääääääää","svc-mux.nowake.ai/multiplexer":"f"},
 		"finalizers":["a","svc-mux.nowake.ai/channel"]},"spec":{"type":"ClusterIP","ports":[{"port":1}]}}`), false)
 
 	f.Fuzz(func(t *testing.T, text []byte, elsewhere bool) {

@@ -85,8 +85,8 @@ func (l *Line) Drain(ctx context.Context, mux types.NamespacedName) (*plan.Plan,
 func (o *pass) notDrained() error {
 	stuck := slices.SortedFunc(maps.Keys(o.known.Stuck), plan.CompareKeys)
 	stuck = slices.DeleteFunc(stuck, func(channel types.NamespacedName) bool { return o.channels[channel] == nil })
-	return fmt.Errorf("mux %s: %d channel(s) keep their ports, such as %s, because their status can't be written: it is "+
-		"tried again",
+	return fmt.Errorf("mux %s: %d channel(s) keep their ports, such as %s, because their status can't be written: "+
+		"it is tried again",
 		o.world.Key, len(stuck), stuck[0])
 }
 

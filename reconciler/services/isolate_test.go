@@ -184,8 +184,8 @@ func newIsolation(t *testing.T, server *strictServer, channels int) *pass {
 // TestTheRefusedChannelWaitsLongerEachTime: the channels that only come after it in the order are tried first the next
 // time. Without node ports no channel is the cause, and all wait longer.
 func TestTheRefusedChannelWaitsLongerEachTime(t *testing.T) {
-	policy, full := forbidden("by a policy"), apierrors.NewInternalError(errors.New("failed to allocate a nodePort: "+
-		"range is full"))
+	policy := forbidden("by a policy")
+	full := apierrors.NewInternalError(errors.New("failed to allocate a nodePort: range is full"))
 	for name, test := range map[string]struct {
 		reason error
 		tried  bool

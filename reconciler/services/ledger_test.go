@@ -58,8 +58,8 @@ func TestMovedLedgerIsDeletedOnceTheMuxNamesTheNewOne(t *testing.T) {
 			})
 			line.Ledgers, line.Events = ledger.NewStore(keys, emptyCache{}, server, writer), events
 			o := &pass{Line: line, memory: newMemory(budget.Limit{}), service: service("1"), world: plan.World{Key: mux}}
-			if o.entry,
-				err = line.Ledgers.Read(t.Context(), ledger.Ask{Mux: mux, Name: "new", InForce: "old", Stamp: 1}); err != nil {
+			if o.entry, err = line.Ledgers.Read(t.Context(),
+				ledger.Ask{Mux: mux, Name: "new", InForce: "old", Stamp: 1}); err != nil {
 				t.Fatal(err)
 			}
 			if err := o.writeLedger(t.Context(), &plan.LedgerWrite{Ledger: plan.Ledger{Mux: mux, Generation: 2}}); err != nil {

@@ -93,9 +93,8 @@ func TestEventIsSentAgainOnlyAfterItsCauseWasGone(t *testing.T) {
 // TestContestedUntilIsTheSameInEachPass: the Event quotes the time, and would be sent again if the time changed.
 func TestContestedUntilIsTheSameInEachPass(t *testing.T) {
 	m, end := newMemory(budget.Limit{}), time.Unix(1_000_000, 0)
-	for _, step := range []struct {
-		asked, want time.Duration
-	}{{0, 0}, {99 * time.Millisecond, 0}, {-99 * time.Millisecond, 0}, {time.Second, time.Second}} {
+	for _, step := range []struct{ asked, want time.Duration }{{0, 0}, {99 * time.Millisecond, 0},
+		{-99 * time.Millisecond, 0}, {time.Second, time.Second}} {
 		if got := m.contestedUntil(end.Add(step.asked)); !got.Equal(end.Add(step.want)) {
 			t.Errorf("%s later: until %s", step.asked, got)
 		}

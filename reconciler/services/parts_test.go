@@ -170,8 +170,7 @@ func TestAnOwnWriteThatTheCacheNeverShowedIsReadBeforeAPass(t *testing.T) {
 	live.fails = fmt.Errorf("busy")
 	line.services.Put(written)
 	now = now.Add(patience + 1)
-	if _,
-		err := line.Reconcile(t.Context(),
+	if _, err := line.Reconcile(t.Context(),
 		reconcile.Request{NamespacedName: client.ObjectKeyFromObject(service("1"))}); err == nil {
 		t.Error("a pass goes on though the live read failed")
 	}

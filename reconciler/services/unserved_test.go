@@ -30,9 +30,8 @@ func TestMuxElsewhereIsMarkedInTheCache(t *testing.T) {
 		"a mux elsewhere": {"away", func(*corev1.Service) {}, true},
 		"a mux elsewhere, of another release": {"away", func(svc *corev1.Service) { annotate(svc, keys.Generation, "7") },
 			false},
-		"a mux elsewhere that is being deleted": {"away", func(svc *corev1.Service) {
-			svc.DeletionTimestamp = &metav1.Time{}
-		}, false},
+		"a mux elsewhere that is being deleted": {"away",
+			func(svc *corev1.Service) { svc.DeletionTimestamp = &metav1.Time{} }, false},
 		"a Service elsewhere": {"away", func(svc *corev1.Service) {
 			delete(svc.Annotations, keys.Multiplexer)
 		}, false},

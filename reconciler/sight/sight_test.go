@@ -237,8 +237,8 @@ func TestListenersAreClaimants(t *testing.T) {
 		}
 	}
 	f.others, f.ledger = Claimants{Unknown: true}, plan.Reading{Condition: plan.Missing, Name: "ledger"}
-	if s := f.look(t, false); s.Plan.Freeze == nil || !strings.Contains(s.Plan.Freeze.Message, "doesn't know the "+
-		"listeners") {
+	if s := f.look(t, false); s.Plan.Freeze == nil ||
+		!strings.Contains(s.Plan.Freeze.Message, "doesn't know the listeners") {
 		t.Errorf("freeze %+v", s.Plan.Freeze)
 	}
 	f.fails["claimants"] = Unreadable("no right to read Gateways")

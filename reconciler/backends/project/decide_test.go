@@ -83,14 +83,12 @@ func TestANameThatDoesNotFitTheLabels(t *testing.T) {
 		"another channel's name": {func(s *discoveryv1.EndpointSlice) { s.Labels[keys.ChannelName] = "other" },
 			false},
 		"another source's name": {func(s *discoveryv1.EndpointSlice) { s.Labels[keys.Source] = "other" }, false},
-		"another mux's name": {func(s *discoveryv1.EndpointSlice) {
-			s.Labels[discoveryv1.LabelServiceName] = "other"
-		}, false},
+		"another mux's name": {func(s *discoveryv1.EndpointSlice) { s.Labels[discoveryv1.LabelServiceName] = "other" },
+			false},
 		"no channel": {func(s *discoveryv1.EndpointSlice) { delete(s.Labels, keys.ChannelName) },
 			false},
-		"a source's name that was cut off": {func(s *discoveryv1.EndpointSlice) {
-			s.Labels[keys.Source] = string(make([]byte, 63))
-		}, true},
+		"a source's name that was cut off": {
+			func(s *discoveryv1.EndpointSlice) { s.Labels[keys.Source] = string(make([]byte, 63)) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			slice := carriedOut(t).Carried[0]

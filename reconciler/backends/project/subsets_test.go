@@ -30,8 +30,8 @@ func TestSubsets(t *testing.T) {
 		slice("empty", []discoveryv1.EndpointPort{http}),
 		slice("portless", []discoveryv1.EndpointPort{anyPort}, endpoint("10.0.0.4", nil)),
 	})
-	one, two := corev1.EndpointPort{Name: "aaaa", Port: 8080, Protocol: "TCP"},
-		corev1.EndpointPort{Name: "bbbb", Port: 53, Protocol: "UDP"}
+	one := corev1.EndpointPort{Name: "aaaa", Port: 8080, Protocol: "TCP"}
+	two := corev1.EndpointPort{Name: "bbbb", Port: 53, Protocol: "UDP"}
 	want := []corev1.EndpointSubset{
 		{Ports: []corev1.EndpointPort{one, two}, Addresses: []corev1.EndpointAddress{{IP: "10.0.0.1"}},
 			NotReadyAddresses: []corev1.EndpointAddress{{IP: "10.0.0.2"}}},
@@ -56,8 +56,8 @@ func TestRecordsOf(t *testing.T) {
 	}
 	ours := project.ManagedBy(k)
 	got := project.RecordsOf(k, []*discoveryv1.EndpointSlice{
-		slice("web", ours, "aaaa", "bbbb"), slice("web", ours, "aaaa"), slice("api", ours, "cccc", "bbbb"), slice("web", ours,
-			"bbbb"),
+		slice("web", ours, "aaaa", "bbbb"), slice("web", ours, "aaaa"), slice("api", ours, "cccc", "bbbb"),
+		slice("web", ours, "bbbb"),
 		slice("other", "somebody", "dddd"), slice("", ours, "eeee"),
 	})
 	names := map[string]string{}

@@ -169,8 +169,8 @@ func (c *Chain) notChannel(q *Question) {
 			svc.Spec.Type),
 			"", fmt.Sprintf("set spec.type to LoadBalancer and spec.loadBalancerClass to %s, both at once", want))
 	case class == nil || *class == "":
-		c.bad("class", "it has no spec.loadBalancerClass, so the cluster's default provider gives it a load balancer of "+
-			"its own", "",
+		c.bad("class",
+			"it has no spec.loadBalancerClass, so the cluster's default provider gives it a load balancer of its own", "",
 			fmt.Sprintf("delete it and create it again with loadBalancerClass: %s; a class can't be added to an existing "+
 				"LoadBalancer", want))
 	default:

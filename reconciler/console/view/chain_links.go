@@ -126,8 +126,8 @@ func (c *Chain) address(seen *sight.Sight, observed *plan.ObservedChannel) {
 	shows := addressesOf(observed.Address)
 	if seen.World.Mux == nil { // it couldn't be read
 		if len(shows) == 0 {
-			c.bad("address", "the channel shows no address", string(plan.AddressPending), "wait; if this lasts, ask the mux's "+
-				"owner whether the mux has an address")
+			c.bad("address", "the channel shows no address", string(plan.AddressPending),
+				"wait; if this lasts, ask the mux's owner whether the mux has an address")
 			return
 		}
 		c.ok("address", strings.Join(shows, ", "))
@@ -160,8 +160,8 @@ func (c *Chain) carried(carrier *sight.Carrier, addresses string) {
 	trouble, is := carrier.Trouble()
 	switch {
 	case carrier.Nobody():
-		c.bad("address", addresses+": "+carrier.Carried.Message, carrier.Carried.Reason, "svcmux doctor tells of each "+
-			"gateway")
+		c.bad("address", addresses+": "+carrier.Carried.Message, carrier.Carried.Reason,
+			"svcmux doctor tells of each gateway")
 	case is:
 		c.warn("address", addresses+": "+trouble.Message, trouble.Reason, "")
 	case carrier.By == "":

@@ -54,8 +54,8 @@ func (c *Chain) listener(channel *Channel) {
 	l := channel.Listener
 	switch {
 	case l == nil:
-		c.unread("listener", channel.Namespace+"/"+channel.Name+", a listener of the Gateway API", "ask the process that "+
-			"leads")
+		c.unread("listener", channel.Namespace+"/"+channel.Name+", a listener of the Gateway API",
+			"ask the process that leads")
 		return
 	case l.ListenerSet != "":
 		c.ok("listener", fmt.Sprintf("%s, a listener of ListenerSet %s on Gateway %s", l.Name, l.ListenerSet, l.Gateway))
@@ -122,8 +122,8 @@ func (c *Chain) route() {
 		if fault := first.fault(); fault != nil {
 			reason, message = fault.Reason, ": "+fault.Message
 		}
-		c.bad("route", "none is accepted: "+strings.Join(others, ", ")+message, reason, "correct the route's parentRefs, "+
-			"or the listener's allowedRoutes")
+		c.bad("route", "none is accepted: "+strings.Join(others, ", ")+message, reason,
+			"correct the route's parentRefs, or the listener's allowedRoutes")
 		return
 	}
 	c.bad("route", "no route names the listener", "", "create a TCPRoute or a UDPRoute with this listener in parentRefs")
@@ -158,8 +158,8 @@ func (c *Chain) carriedBackends(seen *sight.Sight, key types.NamespacedName) {
 	c.ok("slices", fmt.Sprintf("%d on the mux", len(seen.Carried[key])))
 	text := fmt.Sprintf("%d of %d ready", ready, total)
 	if ready == 0 {
-		c.bad("backends", text, string(plan.NoBackends), "see the status of the listener's route: svcmux explain "+
-			"tcproute/NAME")
+		c.bad("backends", text, string(plan.NoBackends),
+			"see the status of the listener's route: svcmux explain tcproute/NAME")
 		return
 	}
 	c.ok("backends", text)

@@ -72,8 +72,8 @@ func (c *Chain) free(q *Question, slot plan.Slot) {
 		c.bad("claim", text+": it is free", "",
 			fmt.Sprintf("give it to a port of a channel: %s: \"PORT:%d\"", q.Language.Keys().ExternalPorts, slot.Number))
 	case q.Seen.World.Mux.Auto.Contains(slot.Number):
-		c.bad("claim", text+": it is free, for ports that ask for auto", "", fmt.Sprintf("let a port ask for any number: "+
-			"%s: \"PORT:auto\"", q.Language.Keys().ExternalPorts))
+		c.bad("claim", text+": it is free, for ports that ask for auto", "",
+			fmt.Sprintf("let a port ask for any number: %s: \"PORT:auto\"", q.Language.Keys().ExternalPorts))
 	default:
 		c.bad("claim", text+": it is free, and outside of the mux's ranges", string(plan.OutOfRange),
 			"choose a number of "+q.Seen.World.Mux.Explicit.String())
@@ -94,8 +94,8 @@ func (c *Chain) taken(line *PortLine) {
 		}
 		c.bad("claim", text, "", "let that channel ask for it again, or wait, or choose another number")
 	case line.Channel == "":
-		c.unread("claim", fmt.Sprintf("%s belongs to a channel that can't be read", slot), "ask somebody who may read all "+
-			"namespaces")
+		c.unread("claim", fmt.Sprintf("%s belongs to a channel that can't be read", slot),
+			"ask somebody who may read all namespaces")
 	default:
 		c.unread("claim", fmt.Sprintf("%s belongs to %s, which can't be read or is gone", slot, line.Channel),
 			"ask somebody who may read that namespace")

@@ -18,8 +18,8 @@ func (c *Chain) admission(q *Question) bool {
 	case len(found.Problems) == 0:
 		c.ok("admission", "accepts it")
 	case len(channel.Recorded) > 0:
-		c.warn("admission", found.Problems[0].Message, string(found.Problems[0].Reason), "until then it keeps the ports "+
-			"that it has")
+		c.warn("admission", found.Problems[0].Message, string(found.Problems[0].Reason),
+			"until then it keeps the ports that it has")
 	default:
 		c.bad("admission", found.Problems[0].Message, string(found.Problems[0].Reason), "")
 		return false

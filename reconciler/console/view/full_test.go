@@ -38,20 +38,18 @@ func TestFullInIsToldWhereTheLedgerTells(t *testing.T) {
 		"the range is the tighter one": {
 			sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Auto, steady...)}}},
 				Plan: &plan.Plan{Usage: plan.Usage{Held: 8, Limit: 5000, RangeFree: 3}}}, 3 * day, true},
-		"nothing is left": {sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static,
-			steady...)}}},
+		"nothing is left": {sight.Sight{World: plan.World{
+			Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, steady...)}}},
 			Plan: &plan.Plan{Usage: plan.Usage{Held: 8, Limit: 8}}}, 0, true},
 		"hardly any port was given": {
 			sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, 30*day, day)}}},
 				Plan: &plan.Plan{Usage: room}}, 0, false},
-		"all ports are an hour old": {
-			sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, time.Hour,
-				time.Hour, time.Hour, time.Hour, time.Hour)}}},
-				Plan: &plan.Plan{Usage: room}}, 0, false},
-		"the original wrote the ledger": {
-			sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, 0, 0, 0, 0, 0,
-				0)}}},
-				Plan: &plan.Plan{Usage: room}}, 0, false},
+		"all ports are an hour old": {sight.Sight{World: plan.World{Ledger: plan.Reading{
+			Ledger: plan.Ledger{Claims: given(plan.Static, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour)}}},
+			Plan: &plan.Plan{Usage: room}}, 0, false},
+		"the original wrote the ledger": {sight.Sight{
+			World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, 0, 0, 0, 0, 0, 0)}}},
+			Plan:  &plan.Plan{Usage: room}}, 0, false},
 		"the ledger can't be read": {
 			sight.Sight{World: plan.World{Ledger: plan.Reading{Ledger: plan.Ledger{Claims: given(plan.Static, steady...)}}},
 				Plan: &plan.Plan{Usage: room}, Unread: sight.Unread{Ledger: "no"}}, 0, false},

@@ -120,8 +120,8 @@ func noAddress(s *sight.Sight) (reason, message string) {
 	if trouble, is := s.Carrier.Trouble(); is {
 		return trouble.Reason, trouble.Message
 	}
-	return string(plan.AddressPending),
-		"the gateways' controller hasn't given the mux an address of pool " + s.Carrier.Pool + " yet"
+	return string(plan.AddressPending), "the gateways' controller hasn't given the mux an address of pool " +
+		s.Carrier.Pool + " yet"
 }
 
 func settingsOf(mux *plan.ObservedMux) Settings {

@@ -140,8 +140,8 @@ func TestListenersThatThisProcessDoesNotKnow(t *testing.T) {
 	for _, c := range mux.Channels {
 		got = append(got, fmt.Sprintf("%s/%s %s %d", c.Namespace, c.Name, c.State, c.Ports[0].Public))
 	}
-	want := []string{"infra/gateway/edge/web unknown 80", "shop/holder unbacked 443", "shop/listenerset/broker/tcp " +
-		"unknown 9092", "shop/web unbacked 20000"}
+	want := []string{"infra/gateway/edge/web unknown 80", "shop/holder unbacked 443",
+		"shop/listenerset/broker/tcp unknown 9092", "shop/web unbacked 20000"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

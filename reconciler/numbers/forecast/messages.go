@@ -37,8 +37,8 @@ func textNearlyFull(mux *plan.ObservedMux, left int) string {
 	if mux.Cap.Reason != "" {
 		which = mux.Provider.Name
 	}
-	return fmt.Sprintf("after this the mux %s has room for %s (of %d, %s): make another mux in time, or have the limit "+
-		"raised",
+	return fmt.Sprintf("after this the mux %s has room for %s (of %d, %s): "+
+		"make another mux in time, or have the limit raised",
 		mux.Key, plan.Counted(left, "port"), mux.Cap.Ports, which)
 }
 

@@ -143,8 +143,8 @@ func (f *freezing) isReached(c *channel, edited bool) bool {
 	for _, claim := range c.claims {
 		has := f.onMux.has(claim)
 		port := f.onMux.bySlot.at(claim.Slot())
-		some = some || has || port != nil &&
-			slices.ContainsFunc(c.claims, func(own *Claim) bool { return own.MuxName == port.Name })
+		some = some || has || port != nil && slices.ContainsFunc(c.claims,
+			func(own *Claim) bool { return own.MuxName == port.Name })
 		all = all && (has || !claim.held())
 	}
 	return all && !edited || some && f.showed(c)

@@ -88,8 +88,8 @@ func (g *grant) commit() {
 		}
 		if it.want.has != nil {
 			claim.Since, claim.MuxName = g.now, it.want.has.MuxName // a port that moves keeps its name on the mux
-		} else if other := g.names[claim.MuxName]; claim.MuxName == "" || kept[claim.MuxName] || other != nil &&
-			other.held() {
+		} else if other := g.names[claim.MuxName]; claim.MuxName == "" || kept[claim.MuxName] ||
+			other != nil && other.held() {
 			claim.MuxName = g.newName(claim.Owner)
 		}
 		g.add(claim)

@@ -15,8 +15,8 @@ import (
 // These are the messages to channels that are refused.
 
 func textNamespace(mux *ObservedMux, namespace string) string {
-	return fmt.Sprintf("namespace %s may not attach to the mux %s, which allows %s: ask the mux's owner, or use another "+
-		"mux",
+	return fmt.Sprintf("namespace %s may not attach to the mux %s, which allows %s: "+
+		"ask the mux's owner, or use another mux",
 		namespace, mux.Key, mux.Namespaces.Brief())
 }
 
@@ -48,8 +48,8 @@ func moreNodePorts(words string) string {
 	if !strings.Contains(words, "allocate a nodePort") {
 		return ""
 	}
-	return "; free node ports, or let the mux's owner set spec.allocateLoadBalancerNodePorts to false, if its provider " +
-		"needs none"
+	return "; free node ports, or let the mux's owner set spec.allocateLoadBalancerNodePorts to false, " +
+		"if its provider needs none"
 }
 
 func textLeftOff(claim *Claim, mux types.NamespacedName, words string) string {
@@ -165,8 +165,8 @@ func textPortRange(port *validation.ChannelPort, mux types.NamespacedName) strin
 }
 
 func textNoRange(port string, mux *ObservedMux, key string) string {
-	return fmt.Sprintf("port %q asks for auto, and the mux %s has no range to pick from: set %s on it, or ask for a "+
-		"number",
+	return fmt.Sprintf("port %q asks for auto, and the mux %s has no range to pick from: "+
+		"set %s on it, or ask for a number",
 		port, mux.Key, key)
 }
 

@@ -121,8 +121,8 @@ func (w *writing) addedChannels(published []*Claim) []types.NamespacedName {
 func (w *writing) muxContent(to *target) uint64 {
 	content := contentOf(
 		string(w.w.Mux.UID), w.w.Mux.Ledger, to.notes.channels, to.notes.topology, to.notes.summary,
-		validation.FormatGeneration(
-			to.generation), validation.FormatAggregated(w.dns.ours), validation.FormatRanges(to.ranges),
+		validation.FormatGeneration(to.generation), validation.FormatAggregated(w.dns.ours),
+		validation.FormatRanges(to.ranges),
 	)
 	for i := range w.dns.all {
 		content = content.and(validation.FormatHostnames(w.dns.all[i].Hostnames), w.dns.all[i].Proxied.String())

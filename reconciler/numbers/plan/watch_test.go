@@ -143,10 +143,8 @@ func (w *watch) doubt(c *cluster, was moment) {
 func (m *moment) has(claim *plan.Claim) bool {
 	return slices.ContainsFunc(m.ports, func(p corev1.ServicePort) bool {
 		return p.Name == claim.MuxName && SlotOf(&p) == claim.Slot() && claim.Last == 0
-	}) ||
-		slices.ContainsFunc(m.ranges, func(r validation.MuxRange) bool {
-			return r.Name == claim.MuxName && plan.SpanOf(r) == claim.Span()
-		})
+	}) || slices.ContainsFunc(m.ranges,
+		func(r validation.MuxRange) bool { return r.Name == claim.MuxName && plan.SpanOf(r) == claim.Span() })
 }
 
 func (c *cluster) ranges() []validation.MuxRange {
@@ -435,9 +433,8 @@ func (w *watch) carriedOn(c *cluster, p *plan.Plan, channel types.NamespacedName
 	switch {
 	case read.Condition == plan.Good && read.Ledger.Generation >= w.mux.Generation && read.Ledger.Generation > 0:
 		ledger = &read.Ledger
-	case rebuilt &&
-		(ledger == nil || ledger.Generation < w.mux.Generation || len(read.Ledger.Claims) > 0 ||
-			p.Freeze.Reason == plan.MuxPatchRefused):
+	case rebuilt && (ledger == nil || ledger.Generation < w.mux.Generation || len(read.Ledger.Claims) > 0 ||
+		p.Freeze.Reason == plan.MuxPatchRefused):
 		return false
 	case ledger == nil:
 		return true

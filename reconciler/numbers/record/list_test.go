@@ -18,8 +18,8 @@ func TestAListIsReadUpToItsBound(t *testing.T) {
 		"no list":       {`{"portClaims":null}`, 0, ""},
 		"an empty list": {`{"portClaims":[]}`, 0, ""},
 		"at the bound":  {`{"portClaims":[` + strings.Repeat("{},", maxListed-1) + `{}]}`, maxListed, ""},
-		"past the bound": {`{"portClaims":[` + strings.Repeat("{},", maxListed) + `{}]}`, maxListed, "more than 65536 " +
-			"things"},
+		"past the bound": {`{"portClaims":[` + strings.Repeat("{},", maxListed) + `{}]}`, maxListed,
+			"more than 65536 things"},
 		"nulls": {`{"portClaims":[` + strings.Repeat("null,", maxListed) + `null]}`, maxListed, "more than 65536 " +
 			"things"},
 		"an object":       {`{"portClaims":{}}`, 0, "portClaims can't be a JSON object"},
