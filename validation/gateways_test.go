@@ -100,8 +100,8 @@ func TestAddressOfAFamilyThatTheMuxLacksIsRefused(t *testing.T) {
 	class := lang.FormatGatewayClass("public")
 	svc.Spec.LoadBalancerClass, svc.Spec.IPFamilies = &class, []corev1.IPFamily{corev1.IPv4Protocol}
 	parsed, found := lang.ParseGateways(svc)
-	if len(parsed.Wanted) > 0 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, "add IPv6 to "+
-		"spec.ipFamilies") {
+	if len(parsed.Wanted) > 0 || len(found.Problems) != 1 ||
+		!strings.Contains(found.Problems[0].Message, "add IPv6 to spec.ipFamilies") {
 		t.Errorf("%v, %+v", parsed.Wanted, found.Problems)
 	}
 }

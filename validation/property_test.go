@@ -41,8 +41,8 @@ func services(keys Keys) *rapid.Generator[*corev1.Service] {
 		}
 		svc.Spec.Type = rapid.SampledFrom([]corev1.ServiceType{"LoadBalancer", "ClusterIP"}).Draw(t, "type")
 		svc.Spec.Ports = rapid.SliceOfN(port, 0, 4).Draw(t, "ports")
-		svc.Spec.LoadBalancerSourceRanges = rapid.SliceOfN(rapid.SampledFrom([]string{"10.0.0.0/8", "2001:db8::/32",
-			"010.0.0.0/8", "x"}), 0, 3).Draw(t, "ranges")
+		svc.Spec.LoadBalancerSourceRanges = rapid.SliceOfN(
+			rapid.SampledFrom([]string{"10.0.0.0/8", "2001:db8::/32", "010.0.0.0/8", "x"}), 0, 3).Draw(t, "ranges")
 		if rapid.Bool().Draw(t, "selector") {
 			svc.Spec.Selector = map[string]string{"app": "web"}
 		}

@@ -45,8 +45,8 @@ func TestDetectProvider(t *testing.T) {
 			if got.Name != c.want {
 				t.Errorf("got %q, want %q", got.Name, c.want)
 			}
-			if _,
-				isDefault := c.annotations["cloud.google.com/l4-rbs"]; told != (c.want != "" && (!isDefault || c.want != "GKE")) {
+			if _, isDefault := c.annotations["cloud.google.com/l4-rbs"]; told != (c.want != "" &&
+				(!isDefault || c.want != "GKE")) {
 				t.Errorf("the owner named it: %t", told)
 			}
 		})

@@ -22,23 +22,18 @@ func TestWhatARouteAsksFor(t *testing.T) {
 	}{
 		"a Gateway alone": {nil, []string{"broker"}, func(*Route) {}, nil},
 		"auto":            {map[string]string{keys.ExternalPorts: "auto"}, []string{"broker"}, func(*Route) {}, nil},
-		"a number": {map[string]string{keys.ExternalPorts: " 5432 "}, []string{"broker"}, func(r *Route) {
-			r.Request = Request{Kind: Number, Number: 5432}
-		}, nil},
+		"a number": {map[string]string{keys.ExternalPorts: " 5432 "}, []string{"broker"},
+			func(r *Route) { r.Request = Request{Kind: Number, Number: 5432} }, nil},
 		"the first ListenerSet": {nil, []string{"broker", "other"}, func(*Route) {}, nil},
-		"a number of before": {map[string]string{keys.Ports: "20000"}, []string{"broker"}, func(r *Route) {
-			r.Recorded = 20000
-		}, nil},
-		"withdrawn": {map[string]string{keys.Disabled: "true"}, []string{"broker"}, func(r *Route) {
-			r.Disabled = true
-		}, nil},
+		"a number of before": {map[string]string{keys.Ports: "20000"}, []string{"broker"},
+			func(r *Route) { r.Recorded = 20000 }, nil},
+		"withdrawn": {map[string]string{keys.Disabled: "true"}, []string{"broker"},
+			func(r *Route) { r.Disabled = true }, nil},
 
-		"no namespace": {map[string]string{keys.Gateway: "edge"}, []string{"broker"}, func(r *Route) {
-			r.Gateway = types.NamespacedName{}
-		}, []Reason{InvalidGateway}},
-		"an empty name": {map[string]string{keys.Gateway: "infra/"}, []string{"broker"}, func(r *Route) {
-			r.Gateway = types.NamespacedName{}
-		}, []Reason{InvalidGateway}},
+		"no namespace": {map[string]string{keys.Gateway: "edge"}, []string{"broker"},
+			func(r *Route) { r.Gateway = types.NamespacedName{} }, []Reason{InvalidGateway}},
+		"an empty name": {map[string]string{keys.Gateway: "infra/"}, []string{"broker"},
+			func(r *Route) { r.Gateway = types.NamespacedName{} }, []Reason{InvalidGateway}},
 		"no ListenerSet": {nil, nil, func(r *Route) { r.ListenerSet = "" }, []Reason{NoListenerSet}},
 		"a port's name": {map[string]string{keys.ExternalPorts: "tcp:5432"}, []string{"broker"}, func(r *Route) {
 			r.Request = Request{}

@@ -75,8 +75,8 @@ func TestSenderThatHoldsMostLosesStalledRequests(t *testing.T) {
 	if fault := <-done; fault != nil {
 		t.Errorf("the API server's request was refused: %v", fault)
 	}
-	for name, cut := range map[string]chan struct {
-	}{"the smaller request": otherCut, "the smaller sender's request": smallCut} {
+	for name, cut := range map[string]chan struct{}{"the smaller request": otherCut,
+		"the smaller sender's request": smallCut} {
 		select {
 		case <-cut:
 			t.Errorf("%s was cut off", name)
@@ -350,8 +350,7 @@ func TestLargestRealReviewIsJudged(t *testing.T) {
 			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{
 				Name: fmt.Sprintf("%020x", i), Protocol: "TCP", Port: int32(i + 1), NodePort: int32(i + 1),
 			})
-			fmt.Fprintf(
-				&fields,
+			fmt.Fprintf(&fields,
 				`"k:{\"port\":%d,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{},"f:protocol":{},"f:targetPort":{}},`, i+1)
 		}
 		managed := []byte(`{"f:spec":{"f:ports":{` + strings.TrimSuffix(fields.String(), ",") + `}}}`)

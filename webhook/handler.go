@@ -76,8 +76,8 @@ func (h *handler) logDenial(req *admissionv1.AdmissionRequest, answer Answer, fr
 		zap.String("operation", string(req.Operation)), zap.String("kind", answer.Kind),
 		zap.String("namespace", shorten(answer.Namespace, maxLogged)), zap.String("name", shorten(answer.Name, maxLogged)),
 		zap.String("user", shorten(req.UserInfo.Username, maxLogged)), zap.Strings("reasons", answer.Reasons),
-		zap.Bool("dryRun", req.DryRun != nil && *req.DryRun), zap.String("uid",
-			shorten(string(req.UID), maxLogged)), zap.String("from", from))
+		zap.Bool("dryRun", req.DryRun != nil && *req.DryRun), zap.String("uid", shorten(string(req.UID), maxLogged)),
+		zap.String("from", from))
 }
 
 // maxLogged limits a caller's texts in logs and refusals. No object's name is longer.

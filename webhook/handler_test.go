@@ -108,14 +108,12 @@ func TestOddObjectsAreDeniedOrPass(t *testing.T) {
 			svc["spec"].(map[string]any)["ports"] = []any{map[string]any{"name": "http", "port": 1 << 40}}
 		}), false},
 		"a spec that is a list": {object(func(svc map[string]any) { svc["spec"] = []any{} }), false},
-		"annotations that are a word": {object(func(svc map[string]any) {
-			svc["metadata"] = map[string]any{"annotations": "x"}
-		}), false},
+		"annotations that are a word": {
+			object(func(svc map[string]any) { svc["metadata"] = map[string]any{"annotations": "x"} }), false},
 		"no spec at all":   {object(func(svc map[string]any) { delete(svc, "spec") }), true},
 		"an unknown field": {object(func(svc map[string]any) { svc["sepc"] = 1 }), true},
-		"very many annotations": {object(func(svc map[string]any) {
-			svc["metadata"] = map[string]any{"annotations": many}
-		}), true},
+		"very many annotations": {object(func(svc map[string]any) { svc["metadata"] = map[string]any{"annotations": many} }),
+			true},
 		"invalid UTF-8 in an annotation of ours": {invalidUTF8(t, "svc-mux.nowake.ai/external-ports", "http:\xff\xfe"),
 			false},
 		"invalid UTF-8 in another annotation": {invalidUTF8(t, "example.com/x", "\xff"), true},

@@ -139,8 +139,8 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 			[]string{"--api-prefix", "--default-mux-namespace", "--log-level", "--probe-address", "--cert-name",
 				"--drain-delay"},
 		},
-		"no namespace, and a bad prefix": {[]string{"--api-prefix=X"}, []string{"--api-prefix", "--default-mux-namespace " +
-			"is empty"}},
+		"no namespace, and a bad prefix": {[]string{"--api-prefix=X"},
+			[]string{"--api-prefix", "--default-mux-namespace is empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := optionsFrom(t, nil, tc.args...).Check()

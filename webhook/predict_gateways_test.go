@@ -148,8 +148,8 @@ func TestRoutesArePredicted(t *testing.T) {
 	}{
 		"a free number": {aGateway(), nil, nil, asking("shop", "r", "9001"), nil},
 		"any number":    {aGateway(), full[:1], nil, asking("shop", "r", "auto"), nil},
-		"a number of the Gateway's own": {aGateway(), nil, nil, asking("shop", "r", "9002"), []string{"it will get no " +
-			"port", "9002/TCP"}},
+		"a number of the Gateway's own": {aGateway(), nil, nil, asking("shop", "r", "9002"),
+			[]string{"it will get no port", "9002/TCP"}},
 		"a number of another namespace": {aGateway(), full[:1], nil, asking("shop", "r", "9000"),
 			[]string{"9000/TCP", "another namespace"}},
 		"a number of the same namespace": {aGateway(), full[:1], nil, asking("other", "r", "9000"),
@@ -166,9 +166,9 @@ func TestRoutesArePredicted(t *testing.T) {
 			asking("other", "a", "9000"), nil},
 		"a route that moves to a taken one": {aGateway(), full, ptr.To(asking("other", "a", "9000")),
 			asking("other", "a", "9001"), []string{"9001/TCP"}},
-		"a quota of the Gateway": {aGateway(func(g *gatewayv1.Gateway) {
-			g.Annotations[ourPrefix+"max-ports-per-namespace"] = "1"
-		}), full[:1], nil, asking("other", "r", "auto"), []string{"it will get no port"}},
+		"a quota of the Gateway": {
+			aGateway(func(g *gatewayv1.Gateway) { g.Annotations[ourPrefix+"max-ports-per-namespace"] = "1" }), full[:1], nil,
+			asking("other", "r", "auto"), []string{"it will get no port"}},
 		"one of the last numbers, with room": {aGateway(), full[:2], nil, asking("shop", "r", "9003"), anything},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,10 +221,8 @@ func TestRoutesAreNotPredictedWhileGatewaysCannotBeRead(t *testing.T) {
 	s := newGatewayServer(t, listsOf(aGateway()))
 	s.forbids.Store(true)
 	p, logs := s.follow(t, false)
-	eventually(t, "the failure is logged", func() bool {
-		return strings.Contains(logs.String(), "Gateways and routes "+
-			"can't be read")
-	})
+	eventually(t, "the failure is logged",
+		func() bool { return strings.Contains(logs.String(), "Gateways and routes can't be read") })
 	eventually(t, "Services are read", p.ready)
 	if answer := reviewOf(t, p, nil, asking("shop", "r", "9002")); len(answer.Response.Warnings) > 0 ||
 		!answer.Response.Allowed {
@@ -243,8 +241,8 @@ func TestStoredObjectsHaveNoManagedFields(t *testing.T) {
 	edge := aGateway()
 	edge.ManagedFields = managedBy([]byte("{}"), "helm")
 	var got metav1.Object
-	s := &store{mu: &sync.Mutex{}, set: func(_ types.NamespacedName, object metav1.Object) { got = object }, read: func() {
-	}}
+	s := &store{mu: &sync.Mutex{}, set: func(_ types.NamespacedName, object metav1.Object) { got = object },
+		read: func() {}}
 	for what, bring := range map[string]func() error{
 		"a watch event": func() error { return s.Add(edge.DeepCopy()) },
 		"a list":        func() error { return s.Replace([]any{edge.DeepCopy()}, "") },

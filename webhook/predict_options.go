@@ -37,11 +37,11 @@ func (o *PredictOptions) addFlags(set *flag.FlagSet) {
 		"true or false (PREDICT_STRICT)")
 	set.Var(&o.HideHolders, "predict-hide-holders",
 		"name only channels of the sender's own namespace: true, the default, or false (PREDICT_HIDE_HOLDERS)")
-	set.BoolVar(&o.Routes, "gateway-api-allocator", false, "with --predict, read the Gateway API's objects too, and "+
-		"warn of what routes that ask for a number won't get")
+	set.BoolVar(&o.Routes, "gateway-api-allocator", false,
+		"with --predict, read the Gateway API's objects too, and warn of what routes that ask for a number won't get")
 	set.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"`file` with the connection to the API server, for --predict (KUBECONFIG); if empty, the pod's service account is "+
-			"used")
+		"`file` with the connection to the API server, for --predict (KUBECONFIG); "+
+			"if empty, the pod's service account is used")
 }
 
 func (o *PredictOptions) check() error {

@@ -17,8 +17,8 @@ func TestPredictionsAreOffByDefault(t *testing.T) {
 	}{
 		"by default":             {want: seen{hide: true}},
 		"a flag without a value": {args: []string{"--predict"}, want: seen{predict: true, hide: true}},
-		"environment variables": {environment: env{"PREDICT": "yes", "PREDICT_STRICT": "1",
-			"PREDICT_HIDE_HOLDERS": "On"}, want: seen{true, true, true, ""}},
+		"environment variables": {environment: env{"PREDICT": "yes", "PREDICT_STRICT": "1", "PREDICT_HIDE_HOLDERS": "On"},
+			want: seen{true, true, true, ""}},
 		"a flag overrides a variable": {environment: env{"PREDICT": "true"}, args: []string{"--predict=false"},
 			want: seen{hide: true}},
 		"holders are named": {args: []string{"--predict-hide-holders=false"}, want: seen{}},

@@ -63,8 +63,8 @@ func TestStrictDeniesOnlyCertainRefusals(t *testing.T) {
 			want: conflict,
 		},
 		"a new channel with source ranges": {
-			mux: testMux(t, nil), svc: restricted(named("team-a", "web", 80)), want: "spec.loadBalancerSourceRanges: the mux " +
-				"svc-mux/mux is open to every client",
+			mux: testMux(t, nil), svc: restricted(named("team-a", "web", 80)),
+			want: "spec.loadBalancerSourceRanges: the mux svc-mux/mux is open to every client",
 		},
 		"a channel gets source ranges": {
 			mux: testMux(t, nil, named("team-a", "web", 80)), old: named("team-a", "web", 80),
@@ -187,9 +187,8 @@ func TestNamesForExternalDNSAreDenied(t *testing.T) {
 			and(with("www.bank.example.com"), "disabled", "true"), true},
 		"a name comes while the channel is disabled": {narrow, named("team-a", "web", 80),
 			and(with("www.bank.example.com"), "disabled", "true"), true},
-		"a name comes beside a problem that stays": {narrow,
-			and(named("team-a", "web", 80), "external-ports", "nonsense"), and(with("www.bank.example.com"), "external-ports",
-				"nonsense"), true},
+		"a name comes beside a problem that stays": {narrow, and(named("team-a", "web", 80), "external-ports", "nonsense"),
+			and(with("www.bank.example.com"), "external-ports", "nonsense"), true},
 		"the mux allows all names": {testMux(t, nil), named("team-a", "web", 80),
 			with("www.bank.example.com"), false},
 		"the mux isn't known": {named("x", "x", 1), named("team-a", "web", 80),

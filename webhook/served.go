@@ -26,8 +26,8 @@ func (s served) warnings(lang validation.Language, svc *corev1.Service) []string
 	var texts []string
 	kind, here := lang.Classify(svc), strings.Join(s, ", ")
 	if kind.Mux() && !slices.Contains(s, svc.Namespace) {
-		texts = append(texts, fmt.Sprintf("nothing will happen to this mux "+elsewhere, svc.Namespace, "create it in a "+
-			"namespace where muxes are managed", here))
+		texts = append(texts, fmt.Sprintf("nothing will happen to this mux "+elsewhere, svc.Namespace,
+			"create it in a namespace where muxes are managed", here))
 	}
 	if kind.Channel() {
 		class := ""

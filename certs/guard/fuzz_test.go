@@ -220,9 +220,8 @@ func shakes(t *testing.T, config *admissionregistrationv1.WebhookClientConfig, s
 	defer here.Close()
 	go func() {
 		defer there.Close()
-		_ = tls.Server(there,
-			&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{serves.cert.Raw},
-				PrivateKey: serves.key}}}).Handshake()
+		_ = tls.Server(there, &tls.Config{Certificates: []tls.Certificate{
+			{Certificate: [][]byte{serves.cert.Raw}, PrivateKey: serves.key}}}).Handshake()
 	}()
 	client := tls.Client(here, &tls.Config{ServerName: name, RootCAs: roots, Time: func() time.Time { return steadyNow }})
 	return client.Handshake() == nil
@@ -320,8 +319,8 @@ func FuzzCertificate(f *testing.F) {
 		if json.Unmarshal(text, crt) != nil {
 			return
 		}
-		o := &observation{certificates: []certificate{{known{kind: "Certificate", name: "hook", object: crt, heard: true},
-			lost}}}
+		o := &observation{certificates: []certificate{
+			{known{kind: "Certificate", name: "hook", object: crt, heard: true}, lost}}}
 		status := judged(t, o, steadyNow)
 		i := slices.IndexFunc(crt.Status.Conditions, func(c cmapi.CertificateCondition) bool { return c.Type == "Ready" })
 		ready := i >= 0 && crt.Status.Conditions[i].Status == cmmeta.ConditionTrue

@@ -41,8 +41,7 @@ func TestNothingRunsAfterTheEnd(t *testing.T) {
 		guard := New(Options{Client: server, Configuration: "mux", Namespace: "svc-mux", Certificates: []string{"mux"},
 			SelfManagedSecret: "mux",
 			Leading:           func() bool { return true }, Events: record.NewFakeRecorder(100),
-			Metrics: prometheus.NewRegistry(),
-			Now:     time.Now})
+			Metrics: prometheus.NewRegistry(), Now: time.Now})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := guard.Start(ctx); err != nil || server.asked.Load() < 3 {

@@ -37,16 +37,16 @@ func TestOnlyCertManagersOwnIssuersAreRead(t *testing.T) {
 			[]string{"Issuer infra/ours"}},
 		"a ClusterIssuer": {cmmeta.IssuerReference{Name: "ours", Kind: "ClusterIssuer"},
 			[]string{"ClusterIssuer /ours"}},
-		"the group may be written out": {cmmeta.IssuerReference{Name: "ours", Kind: "Issuer",
-			Group: "cert-manager.io"}, []string{"Issuer infra/ours"}},
-		"a kind of another group": {cmmeta.IssuerReference{Name: "ours", Kind: "AWSPCAIssuer",
-			Group: "awspca.cert-manager.io"}, nil},
-		"another group may call its kind ClusterIssuer": {cmmeta.IssuerReference{Name: "ours", Kind: "ClusterIssuer",
-			Group: "ejbca-issuer.keyfactor.com"}, nil},
-		"another group may call its kind Issuer": {cmmeta.IssuerReference{Name: "ours", Kind: "Issuer",
-			Group: "ejbca-issuer.keyfactor.com"}, nil},
-		"a reference without a kind has the other group": {cmmeta.IssuerReference{Name: "ours",
-			Group: "ejbca-issuer.keyfactor.com"}, nil},
+		"the group may be written out": {cmmeta.IssuerReference{Name: "ours", Kind: "Issuer", Group: "cert-manager.io"},
+			[]string{"Issuer infra/ours"}},
+		"a kind of another group": {
+			cmmeta.IssuerReference{Name: "ours", Kind: "AWSPCAIssuer", Group: "awspca.cert-manager.io"}, nil},
+		"another group may call its kind ClusterIssuer": {
+			cmmeta.IssuerReference{Name: "ours", Kind: "ClusterIssuer", Group: "ejbca-issuer.keyfactor.com"}, nil},
+		"another group may call its kind Issuer": {
+			cmmeta.IssuerReference{Name: "ours", Kind: "Issuer", Group: "ejbca-issuer.keyfactor.com"}, nil},
+		"a reference without a kind has the other group": {
+			cmmeta.IssuerReference{Name: "ours", Group: "ejbca-issuer.keyfactor.com"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := &empty{}

@@ -46,8 +46,8 @@ func judgeConfiguration(o *observation, now time.Time) ([]Fault, time.Time) {
 	faults := r.unreadableFaults(now)
 	if r.heard && r.object == nil {
 		faults = append(faults, Fault{ConfigurationMissing, r.String(), fmt.Sprintf(
-			"%s isn't there, so that the API server doesn't ask the webhook about muxes and channels: helm upgrade creates it "+
-				"again", r)})
+			"%s isn't there, so that the API server doesn't ask the webhook about muxes and channels: "+
+				"helm upgrade creates it again", r)})
 	}
 	var notAfter time.Time
 	entries := o.entries()

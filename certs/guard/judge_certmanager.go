@@ -41,8 +41,8 @@ func judgeReady(c *certificate, crt *cmapi.Certificate) []Fault {
 	ready := apiutil.GetCertificateCondition(crt, cmapi.CertificateConditionReady)
 	switch {
 	case ready == nil:
-		return []Fault{{CertificateNotReady, c.String(), fmt.Sprintf("%s has no Ready condition yet: is cert-manager's "+
-			"controller running?", c)}}
+		return []Fault{{CertificateNotReady, c.String(),
+			fmt.Sprintf("%s has no Ready condition yet: is cert-manager's controller running?", c)}}
 	case ready.Status == cmmeta.ConditionTrue:
 		return nil
 	case ready.Reason == secretDoesNotExist:

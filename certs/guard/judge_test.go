@@ -70,12 +70,10 @@ func TestJudgeFindsFaults(t *testing.T) {
 	}{
 		"no fault":         {func(*scene) {}, nil, false},
 		"no configuration": {func(s *scene) { s.configuration.object = nil }, []Reason{ConfigurationMissing}, true},
-		"a configuration that was never readable": {func(s *scene) {
-			s.configuration = known{err: errors.New("no"), since: s.now}
-		}, []Reason{Unreadable}, true},
-		"a configuration that is unreadable for a moment": {func(s *scene) {
-			s.configuration.err, s.configuration.since = errors.New("no"), s.now
-		}, nil, false},
+		"a configuration that was never readable": {
+			func(s *scene) { s.configuration = known{err: errors.New("no"), since: s.now} }, []Reason{Unreadable}, true},
+		"a configuration that is unreadable for a moment": {
+			func(s *scene) { s.configuration.err, s.configuration.since = errors.New("no"), s.now }, nil, false},
 		"a configuration that is unreadable for long": {func(s *scene) { s.configuration.err = errors.New("no") },
 			[]Reason{Unreadable}, true},
 		"a bundle that isn't PEM": {func(s *scene) { s.entry.ClientConfig.CABundle = []byte("x") },
@@ -103,9 +101,8 @@ func TestJudgeFindsFaults(t *testing.T) {
 			[]Reason{CertificateExpired}, true},
 		"a certificate that expires soon": {func(s *scene) { s.now = s.now.Add(19 * time.Hour) }, []Reason{ExpiresSoon},
 			false},
-		"no answer": {func(s *scene) {
-			s.handshakes[s.place] = handshake{err: errors.New("refused")}
-		}, []Reason{NotReachable}, true},
+		"no answer": {func(s *scene) { s.handshakes[s.place] = handshake{err: errors.New("refused")} },
+			[]Reason{NotReachable}, true},
 		"no Service": {func(s *scene) { s.handshakes[s.place] = handshake{missing: true} },
 			[]Reason{ServiceMissing}, true},
 		"no cert-manager": {func(s *scene) { s.certificates[0].known = known{err: absent, since: s.now} },
@@ -118,9 +115,9 @@ func TestJudgeFindsFaults(t *testing.T) {
 			false},
 		"a Certificate that isn't ready": {func(s *scene) { s.ready.Status = cmmeta.ConditionFalse },
 			[]Reason{CertificateNotReady}, false},
-		"no Secret of the Certificate": {func(s *scene) {
-			s.ready.Status, s.ready.Reason = cmmeta.ConditionFalse, "DoesNotExist"
-		}, []Reason{SecretMissing}, false},
+		"no Secret of the Certificate": {
+			func(s *scene) { s.ready.Status, s.ready.Reason = cmmeta.ConditionFalse, "DoesNotExist" },
+			[]Reason{SecretMissing}, false},
 		"no self-managed Secret": {func(s *scene) { s.secret.object = nil }, []Reason{SecretMissing}, false},
 		"a certificate that can't be renewed": {func(s *scene) { s.kept = errors.New("forbidden") }, []Reason{NotKept},
 			false},

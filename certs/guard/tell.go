@@ -29,8 +29,8 @@ func (t *eventEmitter) emit(status Status, object runtime.Object) {
 		now[key] = true
 	}
 	if len(t.reported) > 0 && len(now) == 0 {
-		t.events.Event(object, corev1.EventTypeNormal, string(OnGuard), "API servers reach the webhook and trust its "+
-			"certificate")
+		t.events.Event(object, corev1.EventTypeNormal, string(OnGuard),
+			"API servers reach the webhook and trust its certificate")
 	}
 	t.reported = now
 }

@@ -23,8 +23,8 @@ type seen struct {
 func (k *Keeper) observe(ctx context.Context) (seen, error) {
 	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
 	if err := k.options.Client.Get(ctx, types.NamespacedName{Name: k.options.Configuration}, &configuration); err != nil {
-		return seen{},
-			fmt.Errorf("reading ValidatingWebhookConfiguration %s to keep its CA bundle: %w", k.options.Configuration, err)
+		return seen{}, fmt.Errorf("reading ValidatingWebhookConfiguration %s to keep its CA bundle: %w",
+			k.options.Configuration, err)
 	}
 	names, err := namesOf(&configuration)
 	if err != nil {
