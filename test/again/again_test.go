@@ -103,9 +103,8 @@ func TestFailedPackagesAreRead(t *testing.T) {
 		built  bool
 	}{
 		ran: {failed: []failure{b, c}, built: true},
-		ran +
-			"FAIL\texample.com/d [build failed]\n": {failed: []failure{b, c,
-			{name: "example.com/d [build failed]", began: now, ended: now}}},
+		ran + "FAIL\texample.com/d [build failed]\n": {
+			failed: []failure{b, c, {name: "example.com/d [build failed]", began: now, ended: now}}},
 		"ok  \texample.com/a\t0.1s\nno end of line": {built: true},
 		"--- FAIL: TestD (0.1s)\n    --- FAIL: TestD/e (0.1s)\n--- FAIL: TestF (0s)\nFAIL\texample.com/d\t0.2s\n": {
 			failed: []failure{{name: "example.com/d", began: b.began, ended: now, tests: []string{"TestD", "TestF"}}},

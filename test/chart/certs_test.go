@@ -145,8 +145,7 @@ func TestCAOutlivesItsCertificates(t *testing.T) {
 	}
 	for name, want := range map[string]any{"svc-mux-webhook-ca": []any{"cert sign", "server auth"},
 		"svc-mux-webhook": []any{"digital signature", "server auth"}} {
-		if usages, _,
-			_ := unstructured.NestedFieldNoCopy(foreign(t, objects, "Certificate", name), "spec",
+		if usages, _, _ := unstructured.NestedFieldNoCopy(foreign(t, objects, "Certificate", name), "spec",
 			"usages"); !reflect.DeepEqual(usages, want) {
 			t.Errorf("%s has the usages %v, want %v", name, usages, want)
 		}

@@ -42,8 +42,8 @@ func TestNotes(t *testing.T) {
 		channels int
 	}{
 		"by default": {"--set=webhook.replicas=2", []string{
-			"kubectl get service mux --namespace infra", "helm test svc-mux --namespace infra", "loadBalancerClass: " +
-				"svc-mux.nowake.ai/mux.infra",
+			"kubectl get service mux --namespace infra", "helm test svc-mux --namespace infra",
+			"loadBalancerClass: svc-mux.nowake.ai/mux.infra",
 			"the mux infra/mux", "EndpointSlices", "drain.onDelete=true", "lease infra/svc-mux", "the pod infra/svc-mux-test",
 			"svc-mux-webhook-ca and svc-mux-webhook-tls",
 			"--set defaultLoadBalancer.provider=aws",
@@ -63,8 +63,8 @@ func TestNotes(t *testing.T) {
 			"--set=defaultLoadBalancer.loadBalancerClass=gateway.svc-mux.nowake.ai/rack,gateways.pools[0].name=rack," +
 				"gateways.pools[0].addresses={192.0.2.0/28},gateways.pools[0].announce=none", nil, []string{"GKE", "100 ports"}, 1},
 		"with self-managed certificates": {"--set=certs.mode=selfManaged", nil, []string{"cert-manager"}, 1},
-		"with the user's issuer": {"--set=certs.certManager.issuerRef.name=ours", []string{"the Secret " +
-			"svc-mux-webhook-tls"}, []string{"-ca"}, 1},
+		"with the user's issuer": {"--set=certs.certManager.issuerRef.name=ours", []string{"the Secret svc-mux-webhook-tls"},
+			[]string{"-ca"}, 1},
 		"drained": {"--set=drain.onDelete=true", []string{"are taken away (drain.onDelete)"}, []string{"drain.onDelete=true"},
 			1},
 	} {

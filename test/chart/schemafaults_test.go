@@ -43,8 +43,8 @@ func TestFaultsOfASchemaAreFound(t *testing.T) {
 			[]string{`the schema allows any key in "list[]": set additionalProperties: false`}},
 		"an optional key that the comment doesn't name": {`"name": {`, `"named": {`,
 			[]string{"the schema allows list[].named, and the comment in values.yaml doesn't name it"}},
-		"an optional key without a description": {`"description": "A name.", `, ``, []string{"the schema doesn't describe " +
-			"list[].name"}},
+		"an optional key without a description": {`"description": "A name.", `, ``,
+			[]string{"the schema doesn't describe list[].name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.from != "" && strings.Count(text+schema, tc.from) != 1 {

@@ -20,8 +20,8 @@ func up(ctx context.Context, args []string, out io.Writer) error {
 	nodes := flags.Int("nodes", defaultNodes(), "real `nodes` that run pods (root only)")
 	fakes := flags.Int("fake-nodes", 0, "`nodes` that kwok plays, 250 pods each")
 	iptables := flags.Bool("iptables", false, "kube-proxy programs iptables, not nftables")
-	certManager := flags.Bool("cert-manager", false, "cert-manager: from its own chart if there are nodes, else beside "+
-		"the control plane")
+	certManager := flags.Bool("cert-manager", false,
+		"cert-manager: from its own chart if there are nodes, else beside the control plane")
 	audit := flags.Bool("audit", false, "log every API request")
 	images := flags.String("images", "", "archives of images that every node gets, such as "+
 		"`dist/webhook.tar,dist/reconciler.tar` of make image")

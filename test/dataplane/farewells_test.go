@@ -56,8 +56,8 @@ func (f *farewells) see(event watch.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, known := f.told[pod.Name]; !known {
-		f.told[pod.Name] = pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds,
-			0)) * time.Second)
+		f.told[pod.Name] = pod.DeletionTimestamp.Add(
+			-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 	}
 }
 

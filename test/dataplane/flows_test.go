@@ -19,8 +19,8 @@ func testFlows(t *testing.T, w *world) {
 	w.Apply(t, slow(app("coming", 6))+channel("coming", "flows", "coming", "udp:auto,tcp:auto", both()...)+fmt.Sprintf(`
 ---
 {apiVersion: v1, kind: Service, metadata: {name: plain, namespace: %s},
- spec: {type: LoadBalancer, selector: {app: coming}, ports: [{name: udp, port: 80, targetPort: 8080, protocol: UDP}]}}`,
-		shop))
+spec: {type: LoadBalancer, selector: {app: coming},
+	ports: [{name: udp, port: 80, targetPort: 8080, protocol: UDP}]}}`, shop))
 	w.rolledOut(t, "coming")
 	through := map[string]string{"the mux": w.public(t, "coming", "udp"),
 		"a Service of its own": at(w.address(t, shop, "plain"), 80)}

@@ -24,8 +24,8 @@ func testKinds(t *testing.T, w *world) {
 	w.Apply(t, channel("dns-tcp", "kinds", "tcp", "dns:53", "{name: dns, port: 53, targetPort: 8080, protocol: TCP}")+
 		channel("dns-udp", "kinds", "udp", "dns:53", "{name: dns, port: 53, targetPort: 8080, protocol: UDP}")+
 		channel("paired", "kinds", "both", "p2p-tcp:auto,p2p-udp:auto",
-			"{name: p2p-tcp, port: 30303, targetPort: 8080, protocol: TCP}", "{name: p2p-udp, port: 30303, targetPort: 8080, "+
-				"protocol: UDP}")+
+			"{name: p2p-tcp, port: 30303, targetPort: 8080, protocol: TCP}",
+			"{name: p2p-udp, port: 30303, targetPort: 8080, protocol: UDP}")+
 		channel("two-servers", "kinds", "two-servers", "a:auto,b:auto", "{name: a, port: 80, targetPort: 8081}",
 			"{name: b, port: 81, targetPort: 8082}")+
 		channel("two-versions", "kinds", "two-versions", "http:auto", "{name: http, port: 80, targetPort: web}")+
@@ -188,8 +188,8 @@ func (w *world) sctp(t *testing.T) {
 		t.Errorf("the mux has %v, want %d/SCTP", carried, ports["s"])
 	}
 	cluster.Eventually(t, "kube-proxy has a rule for the SCTP port", func(ctx context.Context) error {
-		out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/sh", "-c", "nft list ruleset 2>/dev/null | grep -i " +
-			"sctp; iptables-save -t nat 2>/dev/null | grep sctp; true"}})
+		out, err := w.Run(ctx, cluster.Program{Args: []string{"/bin/sh", "-c",
+			"nft list ruleset 2>/dev/null | grep -i sctp; iptables-save -t nat 2>/dev/null | grep sctp; true"}})
 		if err == nil && !regexp.MustCompile(fmt.Sprintf(`\b%d\b`, ports["s"])).MatchString(out.Stdout) {
 			err = fmt.Errorf("the rules for SCTP are %q", out.Stdout)
 		}

@@ -48,8 +48,8 @@ func (w *world) ip(t *testing.T, net string, commands ...string) {
 // channel forwards the packet with the client's address. A node without one drops the packet, even if it runs pods of
 // other channels.
 func testLocal(t *testing.T, w *world) {
-	w.ip(t, "", "netns add "+neighbour, "link add nb0 type veth peer name eth0 netns "+neighbour, "link set nb0 master "+
-		"lan0", "link set nb0 up")
+	w.ip(t, "", "netns add "+neighbour, "link add nb0 type veth peer name eth0 netns "+neighbour,
+		"link set nb0 master lan0", "link set nb0 up")
 	w.ip(t, neighbour, "link set lo up", "link set eth0 up", "addr add "+neighbourIP+"/24 dev eth0")
 	w.mux(t, "local", annotation("port-range", "20000-20099"))
 	w.Apply(t, app("here", 1, onNode("node-1"))+app("there", 1, onNode("node-2")))

@@ -159,8 +159,8 @@ func (w *world) countPassedBy(t *testing.T, ports ...string) func() cluster.Allo
 func both() []string { return bothNamed("tcp", "udp") }
 
 func bothNamed(tcp, udp string) []string {
-	return []string{fmt.Sprintf("{name: %s, port: 80, targetPort: 8080}", tcp), fmt.Sprintf("{name: %s, port: 80, "+
-		"targetPort: 8080, protocol: UDP}", udp)}
+	return []string{fmt.Sprintf("{name: %s, port: 80, targetPort: 8080}", tcp),
+		fmt.Sprintf("{name: %s, port: 80, targetPort: 8080, protocol: UDP}", udp)}
 }
 
 // onNode pins pods to a node that isn't drained.
@@ -369,8 +369,7 @@ func (w *world) withoutWebhook(t *testing.T) {
 	w.Kubectl(t, "scale", "deployment/svc-mux-webhook", "--replicas=0", "--namespace="+product.Namespace)
 	w.Kubectl(t, "wait", "--for=delete", "pod", "--selector=app.kubernetes.io/name=svc-mux-webhook",
 		"--namespace="+product.Namespace, "--timeout=60s")
-	if _,
-		err := w.TryKubectl(t.Context(), channel("refused", "busy", "still", "http:auto", onePort), "apply",
+	if _, err := w.TryKubectl(t.Context(), channel("refused", "busy", "still", "http:auto", onePort), "apply",
 		"--filename=-"); err == nil {
 		t.Error("a channel is accepted without a review")
 	}
@@ -441,9 +440,8 @@ func (w *world) mend(t *testing.T, ledger *corev1.ConfigMap) {
 
 func (w *world) patchLedger(t *testing.T, patch string) {
 	t.Helper()
-	if _,
-		err := w.Client.CoreV1().ConfigMaps(edge).Patch(t.Context(), "busy-port-allocations", types.MergePatchType,
-		[]byte(patch),
+	if _, err := w.Client.CoreV1().ConfigMaps(edge).Patch(t.Context(), "busy-port-allocations",
+		types.MergePatchType, []byte(patch),
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

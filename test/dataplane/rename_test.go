@@ -53,8 +53,8 @@ func (w *world) rename(t *testing.T, tcp, udp string) {
 	t.Helper()
 	renamed := channel("moving", "busy", "moving", tcp+":auto,"+udp+":auto", bothNamed(tcp, udp)...)
 	// A server-side apply distinguishes two ports with one number by their protocol.
-	if _,
-		err := w.TryKubectl(t.Context(), renamed, "apply", "--server-side", "--force-conflicts", "--filename=-"); err != nil {
+	if _, err := w.TryKubectl(t.Context(), renamed, "apply", "--server-side", "--force-conflicts",
+		"--filename=-"); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Eventually(t, "all slices of the channel have the new names", func(ctx context.Context) error {

@@ -127,10 +127,9 @@ func (s *sentry) judge() {
 			return s.isBacked(name, family)
 		})
 		if !on || len(unbacked) > 0 || len(s.mux.Status.LoadBalancer.Ingress) == 0 {
-			s.gaps = append(s.gaps,
-				fmt.Sprintf("%s %s: on the mux %t, without backends over %v, address %v", time.Now().Format("15:04:05.000"), name,
-					on,
-					unbacked, s.mux.Status.LoadBalancer.Ingress))
+			s.gaps = append(s.gaps, fmt.Sprintf("%s %s: on the mux %t, without backends over %v, address %v",
+				time.Now().Format("15:04:05.000"), name, on,
+				unbacked, s.mux.Status.LoadBalancer.Ingress))
 		}
 	}
 }

@@ -49,8 +49,8 @@ func TestDemoWithoutNodes(t *testing.T) {
 	t.Parallel()
 	d := startDemo(t, nil, "-nodes=0")
 	d.await(t, lastLine)
-	for _, want := range []string{"Without root no node runs pods here.", "shop/web     2", "The answer of pod " +
-		"chat/rooms-", `"htpp" is not one of`} {
+	for _, want := range []string{"Without root no node runs pods here.", "shop/web     2",
+		"The answer of pod chat/rooms-", `"htpp" is not one of`} {
 		if !strings.Contains(d.said(), want) {
 			t.Errorf("the demo doesn't print %q:\n%s", want, d.said())
 		}

@@ -73,9 +73,8 @@ func (s *show) outage(ctx context.Context) error {
 		return fmt.Errorf("download before the outage: %w", err)
 	}
 	before := d.bytes
-	if _,
-		err := s.cluster.Run(ctx,
-		cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + node + " down"}}); err != nil {
+	if _, err := s.cluster.Run(ctx, cluster.Program{
+		Args: []string{"/bin/sh", "-c", "ip link set " + node + " down"}}); err != nil {
 		return err
 	}
 	if err := d.read(5 * time.Second); err != nil {

@@ -36,8 +36,8 @@ func (s *show) standIn(ctx context.Context) error {
 // startWebhook serves with the certificate that cert-manager made for the pods. The webhook Service's endpoint is this
 // process.
 func (s *show) startWebhook(ctx context.Context) error {
-	const certificate = "kubectl wait certificate svc-mux-webhook --namespace " + namespace + " --for=condition=Ready " +
-		"--timeout=60s"
+	const certificate = "kubectl wait certificate svc-mux-webhook --namespace " + namespace +
+		" --for=condition=Ready --timeout=60s"
 	if _, err := s.shell(ctx, certificate); err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func (s *show) playPods(ctx context.Context) error {
 	if err := s.cluster.AddFakeNodes(ctx, 1); err != nil {
 		return err
 	}
-	if _,
-		err := s.shell(ctx, "kubectl taint nodes --selector="+cluster.FakeNode+"=true "+cluster.FakeNode+"-"); err != nil {
+	if _, err := s.shell(ctx, "kubectl taint nodes --selector="+cluster.FakeNode+"=true "+cluster.FakeNode+
+		"-"); err != nil {
 		return err
 	}
 	if err := s.cluster.AnswerForFakePods(ctx); err != nil {

@@ -139,10 +139,10 @@ func TestMarksAreChecked(t *testing.T) {
 		"an unknown word":              {page.Block{Language: "sh", Mark: "test: cluster, maybe"}, false},
 		"another test names the page":  {page.Block{Language: "sh", Mark: "test: e2e/runbook"}, true},
 		"another test doesn't name it": {page.Block{Language: "sh", Mark: "test: e2e/ledger"}, false},
-		"another page runs the command": {page.Block{Language: "sh", Mark: "test: getting-started.md",
-			Text: "helm test svc-mux\n"}, true},
-		"no other page runs the command": {page.Block{Language: "sh", Mark: "test: getting-started.md",
-			Text: "helm rest svc-mux\n"}, false},
+		"another page runs the command": {
+			page.Block{Language: "sh", Mark: "test: getting-started.md", Text: "helm test svc-mux\n"}, true},
+		"no other page runs the command": {
+			page.Block{Language: "sh", Mark: "test: getting-started.md", Text: "helm rest svc-mux\n"}, false},
 		"needs what no test has":    {page.Block{Language: "sh", Mark: "needs: a cloud"}, true},
 		"not run, without a reason": {page.Block{Language: "sh", Mark: "not run"}, false},
 		"no mark":                   {page.Block{Language: "sh"}, false},

@@ -119,8 +119,7 @@ func (w *world) state(t *testing.T) state {
 func (w *world) away(t *testing.T) {
 	t.Helper()
 	w.installed = state{}
-	if _,
-		err := w.TryHelm(t.Context(), "uninstall", product.Release, "--namespace="+product.Namespace, "--wait",
+	if _, err := w.TryHelm(t.Context(), "uninstall", product.Release, "--namespace="+product.Namespace, "--wait",
 		"--ignore-not-found"); err != nil {
 		t.Fatal(err)
 	}
@@ -190,8 +189,7 @@ func (w *world) deleteFirst(t *testing.T, deployments string) {
 	if deployments == "" {
 		return
 	}
-	if _,
-		err := w.TryKubectl(t.Context(), deployments, "delete", "--filename=-", "--cascade=foreground",
+	if _, err := w.TryKubectl(t.Context(), deployments, "delete", "--filename=-", "--cascade=foreground",
 		"--timeout=60s"); err != nil {
 		t.Fatal(err)
 	}

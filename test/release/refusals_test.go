@@ -75,10 +75,10 @@ func TestPublishRefusals(t *testing.T) {
 	}{
 		"no registry":           {want: "REGISTRY is empty"},
 		"no word about signing": {with: []string{"REGISTRY=registry.invalid"}, want: "COSIGN_KEY is empty"},
-		"a key that isn't there": {with: []string{"REGISTRY=registry.invalid", "COSIGN_KEY=lost.key"}, want: "there is no " +
-			"key lost.key"},
-		"nothing to push": {with: []string{"REGISTRY=registry.invalid", "COSIGN_KEY=none"}, want: "make release " +
-			"VERSION=v1.2.3 makes it"},
+		"a key that isn't there": {with: []string{"REGISTRY=registry.invalid", "COSIGN_KEY=lost.key"},
+			want: "there is no key lost.key"},
+		"nothing to push": {with: []string{"REGISTRY=registry.invalid", "COSIGN_KEY=none"},
+			want: "make release VERSION=v1.2.3 makes it"},
 		"a file that changed after the release was made": {
 			before: "mkdir -p dist/v1.2.3 && cd dist/v1.2.3 && echo one >file && sha256sum file >SHA256SUMS && echo two >file",
 			with:   []string{"REGISTRY=registry.invalid", "COSIGN_KEY=none"}, want: "isn't what was made"},
@@ -108,10 +108,10 @@ func TestVerifyRefusals(t *testing.T) {
 		"no folder":          {want: "download the files of v1.2.3 to that folder"},
 		"no list of files":   {before: "mkdir -p dist/v1.2.3", want: "there is no dist/v1.2.3/SHA256SUMS"},
 		"nobody's signature": {before: folder, want: "nothing says whose signature counts"},
-		"an issuer alone": {before: folder, with: []string{"COSIGN_ISSUER=https://example.com"}, want: "nothing says " +
-			"whose signature counts"},
-		"a key that isn't there": {before: folder, with: []string{"COSIGN_PUBLIC_KEY=lost.pub"}, want: "there is no public " +
-			"key lost.pub"},
+		"an issuer alone": {before: folder, with: []string{"COSIGN_ISSUER=https://example.com"},
+			want: "nothing says whose signature counts"},
+		"a key that isn't there": {before: folder, with: []string{"COSIGN_PUBLIC_KEY=lost.pub"},
+			want: "there is no public key lost.pub"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := checkout(t)

@@ -22,8 +22,8 @@ func storiesOfAdmission() map[string]story {
 		"admission is off guard, and then on guard again": {
 			about: "SvcLbMuxAdmissionOffGuard", length: 30 * time.Minute,
 			series: []string{guard("r", "1x9 0x9 1x20")},
-			want: []string{"12m critical SvcLbMuxAdmissionOffGuard" + release, "22m no more critical " +
-				"SvcLbMuxAdmissionOffGuard" + release},
+			want: []string{"12m critical SvcLbMuxAdmissionOffGuard" + release,
+				"22m no more critical SvcLbMuxAdmissionOffGuard" + release},
 		},
 		"one of two reconcilers finds admission off guard": {
 			about: "SvcLbMuxAdmissionOffGuard", length: 30 * time.Minute,

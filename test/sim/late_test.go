@@ -49,8 +49,8 @@ func TestLateWriteOfAFormerLeader(t *testing.T) {
 		})
 		s.newProcess(0).lead()
 		s.untilQuiet(t, func(c *call) bool { return c.from == late.from })
-		if claims, _,
-			_ := s.promises.claims(mux); slices.ContainsFunc(claims, func(c plan.Claim) bool { return c.Owner.Channel == web }) {
+		if claims, _, _ := s.promises.claims(mux); slices.ContainsFunc(claims,
+			func(c plan.Claim) bool { return c.Owner.Channel == web }) {
 			t.Fatalf("the second leader releases nothing:\n%s", strings.Join(s.story, "\n"))
 		}
 		s.happen(0, func() string { return s.deal(late) })

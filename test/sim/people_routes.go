@@ -111,8 +111,8 @@ func (w *world) parent() gatewayv1.ParentReference {
 		Kind:      ptr.To(gatewayv1.Kind("Gateway")),
 		Namespace: ptr.To(gatewayv1.Namespace(muxNamespace)), Name: gatewayv1.ObjectName(pick(w.Sim, gateways()...))}
 	if w.chance(40) {
-		ref.Kind, ref.Namespace, ref.Name = ptr.To(gatewayv1.Kind("ListenerSet")), ptr.To(gatewayv1.Namespace(pick(w.Sim,
-			"app", "other"))), "s"
+		ref.Kind = ptr.To(gatewayv1.Kind("ListenerSet"))
+		ref.Namespace, ref.Name = ptr.To(gatewayv1.Namespace(pick(w.Sim, "app", "other"))), "s"
 	}
 	if w.chance(30) {
 		ref.SectionName = ptr.To(pick(w.Sim, gatewayv1.SectionName("a"), "b"))

@@ -45,8 +45,8 @@ func newHabits(rng *rand.Rand, seed uint64) habits {
 	}
 	if seed >= Admitted {
 		h.policy = max(0, h.policy-2) // most histories have no policies
-		h.reviews, h.outage, h.around, h.cut, h.bookmarks, h.moves = rng.IntN(
-			4) > 0, some(2), rng.IntN(8), some(3), some(2), rng.IntN(3)
+		h.reviews, h.outage, h.around, h.cut, h.bookmarks = rng.IntN(4) > 0, some(2), rng.IntN(8), some(3), some(2)
+		h.moves = rng.IntN(3)
 		if !h.reviews {
 			h.outage = 0
 		}

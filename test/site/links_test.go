@@ -30,24 +30,24 @@ func TestFaultsAreFound(t *testing.T) {
 		"an empty link":                {`<a href="">b</a>`, "a link leads nowhere"},
 		"a picture that doesn't exist": {`<img src="no.png" alt="No">`, "no.png doesn't exist"},
 		"a picture without words":      {`<img src="a.svg">`, "the picture a.svg has no alt"},
-		"a picture of another host": {`<img src="https://example.com/a.png" alt="A">`, "the page requests " +
-			"https://example.com/a.png"},
+		"a picture of another host": {`<img src="https://example.com/a.png" alt="A">`,
+			"the page requests https://example.com/a.png"},
 		"a script of another host": {`<script src="//example.com/a.js"></script>`, "the page requests " +
 			"//example.com/a.js"},
-		"a style sheet of another host": {`<link rel="stylesheet" href="https://example.com/a.css">`, "the page requests " +
-			"https://example.com/a.css"},
+		"a style sheet of another host": {`<link rel="stylesheet" href="https://example.com/a.css">`,
+			"the page requests https://example.com/a.css"},
 		"a frame of another host": {`<iframe src="https://example.com/"></iframe>`, "the page requests " +
 			"https://example.com/"},
-		"a form that sends to another": {`<form action="https://example.com/"></form>`, "the page requests " +
-			"https://example.com/"},
-		"pictures for other screens": {`<img src="a.svg" alt="A" srcset="https://example.com/a.png 2x">`, "srcset isn't " +
-			"checked"},
-		"a style that loads something": {`<p style="background: url(https://example.com/a.png)">`, "the page requests " +
-			"https://example.com/a.png"},
-		"a style sheet with an import": {`<style>@import "https://example.com/a.css";</style>`, "the page requests " +
-			"https://example.com/a.css"},
-		"a browser that connects early": {`<link rel="preconnect" href="https://example.com">`, "the page requests " +
-			"https://example.com"},
+		"a form that sends to another": {`<form action="https://example.com/"></form>`,
+			"the page requests https://example.com/"},
+		"pictures for other screens": {`<img src="a.svg" alt="A" srcset="https://example.com/a.png 2x">`,
+			"srcset isn't checked"},
+		"a style that loads something": {`<p style="background: url(https://example.com/a.png)">`,
+			"the page requests https://example.com/a.png"},
+		"a style sheet with an import": {`<style>@import "https://example.com/a.css";</style>`,
+			"the page requests https://example.com/a.css"},
+		"a browser that connects early": {`<link rel="preconnect" href="https://example.com">`,
+			"the page requests https://example.com"},
 		"two elements with the same name": {`<p id="x"></p><p id="x"></p>`, "two elements have the id x"},
 		"left-out HTML":                   {`<!-- raw HTML omitted -->`, "the Markdown has HTML, which the site leaves out"},
 	} {

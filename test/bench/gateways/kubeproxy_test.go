@@ -70,9 +70,8 @@ func loadBalanced(b *testing.B, client kubernetes.Interface, begin int) {
 			discoveryv1.EndpointPort{Name: &name, Port: ptr.To[int32](target), Protocol: ptr.To(corev1.ProtocolTCP)})
 	}
 	for _, backend := range backends() {
-		slice.Endpoints = append(slice.Endpoints,
-			discoveryv1.Endpoint{Addresses: []string{backend.String()},
-				Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}})
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{backend.String()},
+			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)}})
 	}
 	created, err := client.CoreV1().Services(space).Create(b.Context(), svc, metav1.CreateOptions{})
 	must(b, err)

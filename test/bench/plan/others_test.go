@@ -28,9 +28,9 @@ func BenchmarkWorstOthers(b *testing.B) {
 	quick.Key.Namespace = "quick"
 	limiter := workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]
 	decide := func(w plan.World) *plan.Plan { return plan.Mux(w, plan.Memory{}) }
-	alike := waits(b, priorityqueue.New("plain", func(o *priorityqueue.Opts[reconcile.Request]) {
-		o.RateLimiter = limiter()
-	}), 4, decide, slow, quick)
+	alike := waits(b, priorityqueue.New("plain",
+		func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter() }),
+		4, decide, slow, quick)
 	turns := fair.NewTurns()
 	inTurn := func(w plan.World) *plan.Plan {
 		defer turns.Take(w.Key.Namespace)()

@@ -24,8 +24,7 @@ func readPoints(text []byte) ([]point, error) {
 			continue
 		}
 		var p point
-		if _,
-			err := fmt.Sscanf(rest, "%f created=%f programmed=%f answered=%f", &p.ms, &p.created, &p.programmed,
+		if _, err := fmt.Sscanf(rest, "%f created=%f programmed=%f answered=%f", &p.ms, &p.created, &p.programmed,
 			&p.answered); err != nil {
 			return nil, fmt.Errorf("%q: %w", lines.Text(), err)
 		}

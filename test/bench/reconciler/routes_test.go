@@ -102,9 +102,8 @@ func (r *routes) create(b *testing.B, names []string, object func(name string) c
 func route(name string, annotations map[string]string) *gatewayv1.TCPRoute {
 	return &gatewayv1.TCPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: name, Annotations: annotations},
 		Spec: gatewayv1.TCPRouteSpec{
-			CommonRouteSpec: gatewayv1.CommonRouteSpec{
-				ParentRefs: []gatewayv1.ParentReference{{Kind: ptr.To(gatewayv1.Kind("ListenerSet")),
-					Name: gatewayv1.ObjectName(name)}}},
+			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{
+				{Kind: ptr.To(gatewayv1.Kind("ListenerSet")), Name: gatewayv1.ObjectName(name)}}},
 			Rules: []gatewayv1.TCPRouteRule{
 				{BackendRefs: []gatewayv1.BackendRef{{BackendObjectReference: gatewayv1.BackendObjectReference{
 					Name: gatewayv1.ObjectName(name), Port: ptr.To(gatewayv1.PortNumber(80))}}}}},

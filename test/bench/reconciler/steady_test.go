@@ -69,9 +69,8 @@ func (w *bench) change(b *testing.B, name string, i int, carried func(*eyes, str
 	_, err = w.client.DiscoveryV1().EndpointSlices("app").Update(b.Context(), slice, metav1.UpdateOptions{})
 	must(b, err)
 	begin := time.Now()
-	return w.eyes.await(b, "the endpoint on the mux", func(e *eyes) bool {
-		return carried(e, added.Addresses[0])
-	}).Sub(begin)
+	return w.eyes.await(b, "the endpoint on the mux",
+		func(e *eyes) bool { return carried(e, added.Addresses[0]) }).Sub(begin)
 }
 
 func (e *eyes) carries(namespace, address string) bool {
@@ -102,8 +101,8 @@ func (w *bench) bareChanges(b *testing.B) time.Duration {
 			if slice, ok := event.Object.(*discoveryv1.EndpointSlice); ok {
 				next := written.DeepCopy()
 				next.Endpoints = slice.Endpoints
-				if now,
-					err := w.client.DiscoveryV1().EndpointSlices("default").Update(ctx, next, metav1.UpdateOptions{}); err == nil {
+				if now, err := w.client.DiscoveryV1().EndpointSlices("default").
+					Update(ctx, next, metav1.UpdateOptions{}); err == nil {
 					written = now
 				}
 			}

@@ -56,8 +56,8 @@ func TestMemoryStaysBoundedUnderAttack(t *testing.T) {
 			extra: largeHeader()},
 		"small bodies with many ports": {body: manyPorts(t, 64<<10), streams: 10, count: 300},
 		"large bodies with many ports": {body: manyPorts(t, 7<<20), streams: 1, count: 20},
-		"large bodies with long values": {body: padded(t, 7<<20), streams: 1, count: 20, instead: "large bodies with " +
-			"many ports"},
+		"large bodies with long values": {body: padded(t, 7<<20), streams: 1, count: 20,
+			instead: "large bodies with many ports"},
 		"stalled large bodies": {body: padded(t, 7<<20), stall: true, streams: 10, count: 100},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,9 +28,8 @@ func small(t *testing.T) (Cache, Product, *bytes.Buffer) {
 	write(t, filepath.Join(source, "small", "main.go"), "package main\n\nfunc main() { println(\"small\") }\n")
 	write(t, filepath.Join(source, "small", "other", "main.go"), "package main\n\nfunc main() { println(\"other\") }\n")
 	cache := Cache{Dir: filepath.Join(t.TempDir(), "cache"), Source: source, Progress: Progress{To: said}}
-	return cache,
-		Product{Name: "small", Version: "1", folder: "small", pkg: ".", binary: "small", links: []string{"tiny"},
-			more: []string{"./other"}}, said
+	return cache, Product{Name: "small", Version: "1", folder: "small", pkg: ".", binary: "small", links: []string{"tiny"},
+		more: []string{"./other"}}, said
 }
 
 func write(t *testing.T, path, text string) {
@@ -150,8 +149,8 @@ func TestErrorsSuggestARemedy(t *testing.T) {
 		c, p, _ := small(t)
 		write(t, filepath.Join(c.Source, "small", "main.go"), "package main\n\nfunc main() { nonsense() }\n")
 		_, err := c.Need(t.Context(), p)
-		if err == nil || !strings.Contains(err.Error(), "build small 1") || !strings.Contains(err.Error(), "undefined: "+
-			"nonsense") {
+		if err == nil || !strings.Contains(err.Error(), "build small 1") ||
+			!strings.Contains(err.Error(), "undefined: nonsense") {
 			t.Errorf("got %v", err)
 		}
 		if left, _ := filepath.Glob(filepath.Join(c.Dir, "*small*")); len(left) != 1 { // the lock file
@@ -180,8 +179,8 @@ func TestErrorsSuggestARemedy(t *testing.T) {
 	t.Run("an unknown version", func(t *testing.T) {
 		t.Setenv("K8S_VERSION", "1.2.3")
 		_, err := KubernetesVersion()
-		if err == nil || !strings.Contains(err.Error(), `"1.2.3"`) || !strings.Contains(err.Error(), "1.33.13, 1.34.4, "+
-			"1.35.4, 1.36.3, 1.37.2") {
+		if err == nil || !strings.Contains(err.Error(), `"1.2.3"`) ||
+			!strings.Contains(err.Error(), "1.33.13, 1.34.4, 1.35.4, 1.36.3, 1.37.2") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -313,8 +312,8 @@ func versions(t *testing.T, folder string) map[string]string {
 func TestProgressIsPlainWithoutATerminal(t *testing.T) {
 	var said bytes.Buffer
 	Progress{To: &said}.Begin("building it", "it takes long")("done")
-	if !regexp.MustCompile(
-		`^building it \(it takes long\)\nbuilding it: done after \d+m?s\n$`).MatchString(said.String()) {
+	if !regexp.MustCompile(`^building it \(it takes long\)\nbuilding it: done after \d+m?s\n$`).MatchString(
+		said.String()) {
 		t.Errorf("without a terminal: %q", said.String())
 	}
 	said.Reset()

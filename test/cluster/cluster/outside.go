@@ -47,8 +47,8 @@ func (c Client) HTTP() *http.Client {
 // destination, and the destination after translation. It also returns neighbours that the machine doesn't find. Use it
 // to investigate lost packets.
 func (c *Cluster) Unanswered(ctx context.Context) string {
-	const look = "grep -e SYN_SENT -e UNREPLIED /proc/net/nf_conntrack; ip neigh show nud failed nud incomplete nud " +
-		"probe; true"
+	const look = "grep -e SYN_SENT -e UNREPLIED /proc/net/nf_conntrack; " +
+		"ip neigh show nud failed nud incomplete nud probe; true"
 	var all strings.Builder
 	for _, at := range append([]string{""}, c.nodeNames()...) {
 		out, err := c.Run(ctx, Program{Net: at, Args: []string{"/bin/sh", "-c", look}})

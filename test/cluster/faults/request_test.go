@@ -36,8 +36,8 @@ func TestARequestIsParsedAsTheAPIServerDoes(t *testing.T) {
 			want: "watch services a/web", long: true},
 		"the deprecated path alone": {method: "GET", url: "/api/v1/watch", want: "get /api/v1/watch"},
 		"a field selector names the object": {method: "GET",
-			url: "/api/v1/namespaces/a/configmaps?watch=true&fieldSelector=metadata.name%3Dledger", want: "watch configmaps " +
-				"a/ledger", long: true},
+			url:  "/api/v1/namespaces/a/configmaps?watch=true&fieldSelector=metadata.name%3Dledger",
+			want: "watch configmaps a/ledger", long: true},
 		"a negating field selector doesn't": {method: "GET", url: "/api/v1/configmaps?fieldSelector=metadata.name!%3Dledger",
 			want: "list configmaps"},
 		"an invalid field selector doesn't": {method: "GET", url: "/api/v1/configmaps?fieldSelector=!!",

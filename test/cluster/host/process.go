@@ -58,8 +58,8 @@ func (h *Host) Run(command Command) (*Process, error) {
 			files[i] = null
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("no answer from the host's init "+
-		"in %s", patience))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience,
+		fmt.Errorf("no answer from the host's init in %s", patience))
 	defer cancel()
 	got, err := h.call(ctx, request{Start: &command}, files...)
 	if err != nil {

@@ -147,9 +147,8 @@ func survivesForce(t *testing.T, w world) {
 
 func refusedInWords(t *testing.T, w world) {
 	const way = `port "grcp" is not one of this Service's ports (http)`
-	if _,
-		err := w.user.CoreV1().Services(team).Create(t.Context(), channel("fine", "http:8080"),
-		metav1.CreateOptions{}); err != nil {
+	if _, err := w.user.CoreV1().Services(team).
+		Create(t.Context(), channel("fine", "http:8080"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	in := "--namespace=" + team

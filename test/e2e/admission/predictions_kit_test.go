@@ -197,8 +197,8 @@ func giveMux(t *testing.T, w world, name string, annotations map[string]string, 
 
 func gone(t *testing.T, w world, namespace, name string) {
 	t.Helper()
-	if _,
-		err := w.user.CoreV1().Services(namespace).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := w.user.CoreV1().Services(namespace).
+		Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("%s still exists: %v", name, err)
 	}
 }

@@ -122,8 +122,8 @@ func oneFile(t *testing.T, w world) {
 	covered := 0
 	for i := range tries {
 		mux := fmt.Sprint("one-", i)
-		file := muxManifest(mux) + "---\n" + manifest(team, mux+"-a", mux, "http:80") + "---\n" + manifest(team, mux+"-b",
-			mux, "http:80")
+		file := muxManifest(mux) + "---\n" + manifest(team, mux+"-a", mux, "http:80") + "---\n" +
+			manifest(team, mux+"-b", mux, "http:80")
 		said, err := warnings(t.Context(), w, file, "apply", "-f", "-")
 		if err != nil {
 			t.Fatal(err)
@@ -224,12 +224,12 @@ spec:
 		[]string{`it will get no port: port "tcp" asks for 9000/TCP, which is the mux's own ` +
 			`("listener mail"): ask for auto, or ask for another number such as 9001`}, dryRun...)
 	expectWarnings(t, w, route(team, "auto"), nil, dryRun...)
-	expectWarnings(t, w, route("team-v", "auto"), []string{"it will get no port: namespace team-v may not attach to the " +
-		"mux " + gateway +
-		": ask the mux's owner, or use another mux"}, dryRun...)
-	expectWarnings(t, w, strings.Replace(route(team, "auto"), "/front", "/none", 1), []string{"it will get no port: " +
-		"there is no Gateway " + namespace +
-		"/none: create it, or name another one in the annotation gateway"}, dryRun...)
+	expectWarnings(t, w, route("team-v", "auto"),
+		[]string{"it will get no port: namespace team-v may not attach to the mux " + gateway +
+			": ask the mux's owner, or use another mux"}, dryRun...)
+	expectWarnings(t, w, strings.Replace(route(team, "auto"), "/front", "/none", 1),
+		[]string{"it will get no port: there is no Gateway " + namespace +
+			"/none: create it, or name another one in the annotation gateway"}, dryRun...)
 	hook.stop(t) // a watch is in the log once it has ended
 	allowed, unused := map[string]bool{}, map[string]bool{}
 	for _, kind := range []string{"services", "namespaces", "gateways", "listenersets", "tcproutes", "udproutes"} {

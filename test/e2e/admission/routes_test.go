@@ -63,21 +63,19 @@ func judgesRoutes(t *testing.T, w world) {
 	}
 	for name, c := range goodRoutes {
 		for _, kind := range []string{"TCPRoute", "UDPRoute"} {
-			if _,
-				err := w.TryKubectl(t.Context(), aRoute(kind, "good", c.annotations, c.parent), "apply", "-f", "-"); err != nil {
+			if _, err := w.TryKubectl(t.Context(), aRoute(kind, "good", c.annotations, c.parent), "apply", "-f",
+				"-"); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			w.Kubectl(t, "delete", strings.ToLower(kind), "good", "--namespace="+team)
 		}
 	}
-	if _,
-		err := w.TryKubectl(t.Context(), "", "label", "tcproute", "old", "--namespace="+team, "--overwrite",
-		"a="+t.Name()[len(t.Name())-3:]); err != nil {
+	if _, err := w.TryKubectl(t.Context(), "", "label", "tcproute", "old", "--namespace="+team, "--overwrite", "a="+
+		t.Name()[len(t.Name())-3:]); err != nil {
 		t.Errorf("a route that was bad before can't be labelled: %v", err)
 	}
-	if _,
-		err := w.TryKubectl(t.Context(), "", "annotate", "tcproute", "old", "--namespace="+team, "--overwrite",
-		prefix+"/disabled=perhaps"); err == nil {
+	if _, err := w.TryKubectl(t.Context(), "", "annotate", "tcproute", "old", "--namespace="+team, "--overwrite", prefix+
+		"/disabled=perhaps"); err == nil {
 		t.Error("a route that was bad before may become worse")
 	}
 }

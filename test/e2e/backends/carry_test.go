@@ -150,8 +150,8 @@ func realPods(t *testing.T, w world) {
 apiVersion: v1
 kind: Service
 metadata: {name: pods, namespace: app}
-spec: {type: LoadBalancer, loadBalancerClass: `+prefix+
-		`/pods, selector: {app: pods}, ports: [{name: http, port: 80, targetPort: web}]}
+spec: {type: LoadBalancer, loadBalancerClass: `+prefix+`/pods, selector: {app: pods},
+	ports: [{name: http, port: 80, targetPort: web}]}
 ---
 apiVersion: v1
 kind: Node

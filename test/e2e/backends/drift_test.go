@@ -111,9 +111,8 @@ endpoints: []
 	w.mux(t, "taken", "aaaa")
 	w.channel(t, "taken", "taken", "http")
 	r.board.set("taken", "taken", "http=aaaa")
-	if got := r.costs(t, func() {
-		w.source(t, "taken", "taken", []string{"http:8080"}, []string{"10.0.0.1"})
-	}); got != "" {
+	if got := r.costs(t,
+		func() { w.source(t, "taken", "taken", []string{"http:8080"}, []string{"10.0.0.1"}) }); got != "" {
 		t.Errorf("a foreign slice costs %s", got)
 	}
 	r.board.set("taken", "taken", "http=bbbb")

@@ -28,12 +28,10 @@ func renamedPort(t *testing.T, w world) {
 		writes string
 	}{
 		{"the claim is first", func() { r.board.set("rename", "rename", "web=aaaa") }, ""},
-		{"the slices follow", func() {
-			w.source(t, "rename", "rename", []string{"web:8080"}, []string{"10.0.0.1", "10.0.0.2"})
-		}, ""},
-		{"the slices are first", func() {
-			w.source(t, "rename", "rename", []string{"api:8080"}, []string{"10.0.0.1", "10.0.0.2"})
-		}, ""},
+		{"the slices follow",
+			func() { w.source(t, "rename", "rename", []string{"web:8080"}, []string{"10.0.0.1", "10.0.0.2"}) }, ""},
+		{"the slices are first",
+			func() { w.source(t, "rename", "rename", []string{"api:8080"}, []string{"10.0.0.1", "10.0.0.2"}) }, ""},
 		{"a pod turns unready meanwhile", func() {
 			w.source(t, "rename", "rename", []string{"api:8080"}, []string{"10.0.0.1", "10.0.0.2-"})
 			w.carries(t, "rename", "aaaa 8080: 10.0.0.1 10.0.0.2-")
@@ -67,9 +65,8 @@ func forgedSlices(t *testing.T, w world) {
 	w.source(t, "forged", "forged", []string{"http:8080"}, []string{"10.0.0.2"})
 	w.carries(t, "forged", "aaaa 8080: 10.0.0.2")
 	for i := range 3 {
-		if _,
-			err := w.Client.DiscoveryV1().EndpointSlices(app).Get(t.Context(), fmt.Sprintf("forged-by-somebody-%d", i),
-			metav1.GetOptions{}); err != nil {
+		if _, err := w.Client.DiscoveryV1().EndpointSlices(app).
+			Get(t.Context(), fmt.Sprintf("forged-by-somebody-%d", i), metav1.GetOptions{}); err != nil {
 			t.Errorf("reading a slice in another namespace: %v", err)
 		}
 	}
@@ -98,9 +95,8 @@ func (w world) forge(t *testing.T, namespace, name string) {
 			Annotations: map[string]string{prefix + "/managed": "true", prefix + "/mux": namespace + "/forged"},
 			Labels: map[string]string{discoveryv1.LabelServiceName: "forged", discoveryv1.LabelManagedBy: prefix,
 				prefix + "/channel-namespace": app, prefix + "/channel-name": "forged", prefix + "/source": "forged"}}}
-	if _,
-		err := w.Client.DiscoveryV1().EndpointSlices(namespace).Create(t.Context(), slice,
-		metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.DiscoveryV1().EndpointSlices(namespace).
+		Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -39,9 +39,8 @@ func (r *release) underLoad(t *testing.T) *load {
 	free := sync.OnceFunc(r.w.load.Unlock)
 	t.Cleanup(free)
 	for i := range channels {
-		if _,
-			err := r.w.Client.CoreV1().Services(team).Create(t.Context(), r.channel(i), metav1.CreateOptions{}); err != nil &&
-			!apierrors.IsAlreadyExists(err) {
+		if _, err := r.w.Client.CoreV1().Services(team).
+			Create(t.Context(), r.channel(i), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}

@@ -36,14 +36,13 @@ func TestHostileWords(t *testing.T) {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1",
 			Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
-		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("http"), Port: ptr.To[int32](8080),
-			Protocol: ptr.To(corev1.ProtocolTCP)}},
+		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{
+			{Name: ptr.To("http"), Port: ptr.To[int32](8080), Protocol: ptr.To(corev1.ProtocolTCP)}},
 		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"},
 			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: evil("pod")}}},
 	}
-	if _,
-		err := w.Client.DiscoveryV1().EndpointSlices("shop").Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.DiscoveryV1().EndpointSlices("shop").
+		Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.await(t, web)

@@ -163,9 +163,8 @@ func listenersInJSON(t *testing.T, r *running) {
 	}
 	for name, want := range map[string]string{
 		"store": "programmed Accepted 443",
-		"gateway/edge/web": "programmed Accepted 80 infra/edge  web Accepted=True/Accepted " +
-			"Conflicted=False/NoConflicts Programmed=True/Programmed ResolvedRefs=True/ResolvedRefs infra/web:true " +
-			"infra/younger:false",
+		"gateway/edge/web": "programmed Accepted 80 infra/edge  web Accepted=True/Accepted Conflicted=False/NoConflicts " +
+			"Programmed=True/Programmed ResolvedRefs=True/ResolvedRefs infra/web:true infra/younger:false",
 		"gateway/edge/taken": "refused MuxPortConflict 0 infra/edge  taken Accepted=False/PortUnavailable " +
 			"Conflicted=False/NoConflicts Programmed=False/Invalid ResolvedRefs=True/ResolvedRefs",
 		"gateway/edge/http": "refused UnsupportedProtocol 0 infra/edge  http Accepted=False/UnsupportedProtocol " +

@@ -38,8 +38,8 @@ func TestPages(t *testing.T) {
 	part("a mux is drawn from its address to its backends", func(t *testing.T) {
 		b.goTo("#/mux/infra/edge")
 		b.Says("203.0.113.", "90 of 100", "3 of 4 backends ready", "6 of 6 backends ready", "no backends",
-			"Not attached", "NamespaceNotAllowed", "MuxPortConflict", "ask for auto", "22/TCP ssh", "edge-port-allocations, "+
-				"good")
+			"Not attached", "NamespaceNotAllowed", "MuxPortConflict", "ask for auto", "22/TCP ssh",
+			"edge-port-allocations, good")
 		if lanes := browser.Evaluate[int](b.Tab, `document.querySelectorAll('.lane').length`); lanes != 10 {
 			t.Errorf("%d lanes", lanes)
 		}

@@ -16,8 +16,7 @@ func readable(t *testing.T, b *tab) {
 	for _, hash := range []string{"#/", "#/mux/infra/edge", "#/mux/infra/paused", "#/service/shop/web",
 		"#/service/payments/clash", "#/service", "#/timeline"} {
 		b.goTo(hash)
-		b.Until(
-			"the page",
+		b.Until("the page",
 			`document.querySelector('main h1') && (!location.hash.startsWith('#/service/') || document.querySelector('.chain'))`)
 		heard(t, b, hash)
 		for _, like := range []string{"light", "dark"} {

@@ -113,8 +113,8 @@ func (w *world) mayUseConsole(t *testing.T, account string, verbs []string) {
 	binding := &rbacv1.RoleBinding{ObjectMeta: meta,
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: muxNamespace, Name: account}}}
-	if _,
-		err := w.Client.RbacV1().RoleBindings(muxNamespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.RbacV1().RoleBindings(muxNamespace).
+		Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -78,8 +78,8 @@ func (w *world) original(t *testing.T) string {
 	}
 	text := w.Helm(t, "template", product.Release, chart, "--namespace="+namespace,
 		"--values="+filepath.Join(chart, "../values.yaml"))
-	return replace(t, replace(t, text, "      containers:\n", "      terminationGracePeriodSeconds: 3600\n      "+
-		"containers:\n"),
+	return replace(t, replace(t, text, "      containers:\n",
+		"      terminationGracePeriodSeconds: 3600\n      containers:\n"),
 		"        ports:\n", "        lifecycle: {preStop: {exec: {command: [/pod, leave, \"3600\"]}}}\n        ports:\n")
 }
 

@@ -54,9 +54,8 @@ func testDeadNode(t *testing.T, w *world) {
 	w.Kubectl(t, "rollout", "status", "deployment/web", "--namespace="+shop, "--timeout=120s")
 
 	endChurn = w.startChurn(ctx)
-	if _,
-		err := w.Run(t.Context(),
-		cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + dead + " down"}}); err != nil {
+	if _, err := w.Run(t.Context(), cluster.Program{
+		Args: []string{"/bin/sh", "-c", "ip link set " + dead + " down"}}); err != nil {
 		t.Fatal(err)
 	}
 	died := time.Now()
@@ -182,9 +181,8 @@ func (w *world) oldest(ctx context.Context) (string, error) {
 	if len(ready) < 2 {
 		return "", nil
 	}
-	return slices.MinFunc(ready, func(a, b corev1.Pod) int {
-		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
-	}).Name, nil
+	return slices.MinFunc(ready,
+		func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) }).Name, nil
 }
 
 func deletedIn(deletions []deletion, from, to time.Time) (count int) {

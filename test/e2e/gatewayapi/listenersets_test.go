@@ -94,8 +94,8 @@ var admission = []sentence{
 		g.set("a/two", tcp("tcp", 9000))   // conflicts with the Gateway
 		g.set("b/three", tcp("tcp", 9002)) // isn't admitted
 		g.set("a/four", tcp("tcp", 9000), tcp("free", 9003))
-		g.want("gateway: sets=2", "set a/one: "+fine, "set a/two: "+notValid, "set b/three: "+notAllowed, "set a/four: "+
-			"Accepted=True/ListenersNotValid")
+		g.want("gateway: sets=2", "set a/one: "+fine, "set a/two: "+notValid, "set b/three: "+notAllowed,
+			"set a/four: Accepted=True/ListenersNotValid")
 		g.remove(&gatewayv1.ListenerSet{}, "a/four")
 		g.want("gateway: sets=1")
 	}},
@@ -131,11 +131,11 @@ var parents = []sentence{
 		g.want("set a/one: "+fine, "port 9001: a")
 	}},
 	{"a ListenerSet of a Gateway that isn't Accepted is ParentNotAccepted", func(g *stage) {
-		g.make(strings.Replace(gatewayOf("mux", all, tcp("own", 9000)), "spec: {", "spec: {addresses: [{type: Hostname, "+
-			"value: edge.example.com}], ", 1))
+		g.make(strings.Replace(gatewayOf("mux", all, tcp("own", 9000)), "spec: {",
+			"spec: {addresses: [{type: Hostname, value: edge.example.com}], ", 1))
 		g.set("a/one", tcp("tcp", 9001))
-		g.want("gateway: Accepted=False/UnsupportedAddress sets=0", "set a/one: Accepted=False/ParentNotAccepted "+
-			"Programmed=False/ParentNotProgrammed")
+		g.want("gateway: Accepted=False/UnsupportedAddress sets=0",
+			"set a/one: Accepted=False/ParentNotAccepted Programmed=False/ParentNotProgrammed")
 		g.make(gatewayOf("mux", all, tcp("own", 9000)))
 		g.want("gateway: "+fine, "set a/one: "+fine)
 	}},
@@ -152,8 +152,8 @@ spec:
   parametersRef: {group: "", kind: ConfigMap, name: template, namespace: $infra}`)
 		g.make(gatewayOf("$infra", all, tcp("own", 9000)))
 		g.set("a/one", tcp("tcp", 9001))
-		g.want("gateway: Accepted=True/Accepted Programmed=False/AddressNotAssigned sets=1", "set a/one: "+
-			"Accepted=True/Accepted Programmed=False/ParentNotProgrammed")
+		g.want("gateway: Accepted=True/Accepted Programmed=False/AddressNotAssigned sets=1",
+			"set a/one: Accepted=True/Accepted Programmed=False/ParentNotProgrammed")
 	}},
 	{"the merged list counts: a ListenerSet is served also if none of the Gateway's own listeners is valid",
 		func(g *stage) {
@@ -261,16 +261,16 @@ var precedence = []sentence{
 			g.gateway(all, tcp("own", 9000), "{name: http, port: 9001, protocol: HTTP}")
 			g.set("a/one", "{name: http, port: 9000, protocol: HTTP}")
 			g.set("a/two", tcp("tcp", 9001))
-			g.want("gateway/own: "+fine+" "+noConflict, "set a/one/http: Accepted=False/UnsupportedProtocol "+
-				"Conflicted=True/ProtocolConflict",
+			g.want("gateway/own: "+fine+" "+noConflict,
+				"set a/one/http: Accepted=False/UnsupportedProtocol Conflicted=True/ProtocolConflict",
 				"gateway/http: Accepted=False/UnsupportedProtocol "+noConflict,
 				"set a/two/tcp: Accepted=False/ProtocolConflict Programmed=False/ProtocolConflict Conflicted=True/ProtocolConflict")
 		}},
 	{"within a ListenerSet no conflicting listener wins, and the port is on no network element", func(g *stage) {
 		g.gateway(all, tcp("own", 9000))
 		g.set("a/one", tcp("tcp", 9001), "{name: http, port: 9001, protocol: HTTP}", tcp("free", 9002))
-		g.want("set a/one/tcp: Accepted=False/ProtocolConflict Conflicted=True/ProtocolConflict", "set a/one/http: "+
-			"Conflicted=True/ProtocolConflict",
+		g.want("set a/one/tcp: Accepted=False/ProtocolConflict Conflicted=True/ProtocolConflict",
+			"set a/one/http: Conflicted=True/ProtocolConflict",
 			"set a/one/free: "+fine+" "+noConflict, "set a/one: Accepted=True/ListenersNotValid Programmed=True/Programmed",
 			"gateway: sets=1",
 			"mux: ports=9000/TCP,9002/TCP")
@@ -336,22 +336,22 @@ var routes = []sentence{
 		g.gateway(all, tcp("own", 9000))
 		g.set("a/one", tcp("x", 9001), tcp("z", 9002))
 		g.route("a/r", web, one+", sectionName: z")
-		g.want("route a/r at one/z: Accepted=True/Accepted", "set a/one/x: routes=0", "set a/one/z: routes=1", "port 9001: "+
-			"nothing", "port 9002: a")
+		g.want("route a/r at one/z: Accepted=True/Accepted", "set a/one/x: routes=0", "set a/one/z: routes=1",
+			"port 9001: nothing", "port 9002: a")
 	}},
 	{"a route with port attaches to the listeners of the ListenerSet that have it", func(g *stage) {
 		g.gateway(all, tcp("own", 9000))
 		g.set("a/one", tcp("x", 9001), tcp("z", 9002))
 		g.route("a/r", web, one+", port: 9002")
-		g.want("route a/r at one: Accepted=True/Accepted", "set a/one/x: routes=0", "set a/one/z: routes=1", "port 9001: "+
-			"nothing", "port 9002: a")
+		g.want("route a/r at one: Accepted=True/Accepted", "set a/one/x: routes=0", "set a/one/z: routes=1",
+			"port 9001: nothing", "port 9002: a")
 	}},
 	{"a route to a sectionName that the ListenerSet hasn't isn't Accepted, also if the Gateway has it", func(g *stage) {
 		g.gateway(all, tcp("own", 9000))
 		g.set("a/one", tcp("x", 9001))
 		g.route("a/r", web, one+", sectionName: own")
-		g.want("route a/r at one/own: Accepted=False/NoMatchingParent", "set a/one/x: "+fine+" routes=0", "gateway/own: "+
-			"routes=0")
+		g.want("route a/r at one/own: Accepted=False/NoMatchingParent", "set a/one/x: "+fine+" routes=0",
+			"gateway/own: routes=0")
 	}},
 	{"a route to a sectionName of the Gateway doesn't find that of a ListenerSet", func(g *stage) {
 		g.gateway(all, tcp("own", 9000))
@@ -370,8 +370,8 @@ var routes = []sentence{
 		g.gateway(all, tcp("own", 9000))
 		g.set("infra/one", tcp("x", 9001))
 		g.route("infra/r", web, edge+", sectionName: own", one+", sectionName: nothing")
-		g.want("route infra/r: parents=2", "route infra/r at edge/own: Accepted=True/Accepted", "route infra/r at "+
-			"one/nothing: Accepted=False/NoMatchingParent",
+		g.want("route infra/r: parents=2", "route infra/r at edge/own: Accepted=True/Accepted",
+			"route infra/r at one/nothing: Accepted=False/NoMatchingParent",
 			"port 9000: infra", "port 9001: nothing")
 		g.route("infra/r", web, edge+", sectionName: nothing", one+", sectionName: x")
 		g.want("route infra/r: parents=2", "route infra/r at edge/nothing: Accepted=False/NoMatchingParent",
@@ -388,8 +388,8 @@ var routes = []sentence{
 			g.route("infra/r", web, one+", namespace: $a")
 			g.route("b/r", web, one+", namespace: $a")
 			g.route("a/r", admin, one)
-			g.want("route infra/r at one: Accepted=False/NotAllowedByListeners", "route b/r at one: "+
-				"Accepted=False/NotAllowedByListeners",
+			g.want("route infra/r at one: Accepted=False/NotAllowedByListeners",
+				"route b/r at one: Accepted=False/NotAllowedByListeners",
 				"route a/r at one: Accepted=True/Accepted", "set a/one/x: routes=1", "port 9001: a-admin")
 		}},
 	{"allowedRoutes lets routes of all namespaces attach to a ListenerSet, or of those with a label", func(g *stage) {
@@ -403,8 +403,8 @@ var routes = []sentence{
 		g.want("route b/r at one/some: Accepted=True/Accepted", "set a/one/some: routes=1", "port 9001: infra",
 			"port 9002: b-admin")
 		g.make("{apiVersion: v1, kind: Namespace, metadata: {name: $b, labels: {team: none}}}")
-		g.want("route b/r at one/some: Accepted=False/NotAllowedByListeners", "set a/one/some: routes=0", "port 9002: "+
-			"nothing")
+		g.want("route b/r at one/some: Accepted=False/NotAllowedByListeners", "set a/one/some: routes=0",
+			"port 9002: nothing")
 	}},
 	{"a ListenerSet's route reaches backends of its own namespace without a grant, and others with a grant for the " +
 		"route's namespace alone", func(g *stage) {
@@ -418,8 +418,8 @@ spec: {from: [{group: gateway.networking.k8s.io, kind: %s, namespace: %s}],
 		g.set("a/one", tcp("x", 9001), tcp("z", 9002))
 		g.route("a/own", web, one+", sectionName: x")
 		g.route("a/r", web+", namespace: $b", one+", sectionName: z")
-		g.want("route a/own at one/x: Accepted=True/Accepted "+resolved, "route a/r at one/z: Accepted=True/Accepted "+
-			"ResolvedRefs=False/RefNotPermitted",
+		g.want("route a/own at one/x: Accepted=True/Accepted "+resolved,
+			"route a/r at one/z: Accepted=True/Accepted ResolvedRefs=False/RefNotPermitted",
 			"set a/one/z: routes=1", "port 9001: a", "port 9002: nothing")
 		for _, other := range [][2]string{{"Gateway", "$infra"}, {"ListenerSet", "$a"}, {"TCPRoute", "$infra"}} {
 			g.make(fmt.Sprintf(grant, other[0], other[1]))
@@ -490,8 +490,8 @@ var listeners = []sentence{
 		g.set("a/one", tcp("none", 9001, "allowedRoutes: {kinds: [{kind: HTTPRoute}]}"),
 			tcp("both", 9002, "allowedRoutes: {kinds: [{kind: HTTPRoute}, {kind: TCPRoute}]}"))
 		g.route("a/r", web, one)
-		g.want("set a/one/none: ResolvedRefs=False/InvalidRouteKinds kinds= routes=0", "set a/one/both: "+
-			"Accepted=True/Accepted ResolvedRefs=False/InvalidRouteKinds kinds=TCPRoute routes=1",
+		g.want("set a/one/none: ResolvedRefs=False/InvalidRouteKinds kinds= routes=0",
+			"set a/one/both: Accepted=True/Accepted ResolvedRefs=False/InvalidRouteKinds kinds=TCPRoute routes=1",
 			"port 9002: a")
 	}},
 	{"a number that can't be assigned makes a listener PortUnavailable", func(g *stage) {

@@ -210,9 +210,8 @@ spec: {parentRefs: [{name: edge, sectionName: web}], rules: [{backendRefs: [{nam
 `)
 	address := s.address(t, "infra", "edge")
 	s.reaches(t, address, 80, "10.244.200.1:8080")
-	says(t, "the listener",
-		[]string{"Accepted=True/Accepted", "Programmed=True/Programmed", "Conflicted=False/NoConflicts",
-			"ResolvedRefs=True/ResolvedRefs"},
+	says(t, "the listener", []string{"Accepted=True/Accepted", "Programmed=True/Programmed",
+		"Conflicted=False/NoConflicts", "ResolvedRefs=True/ResolvedRefs"},
 		s.listener("infra", "edge", "web"))
 	says(t, "the listener of HTTP", []string{"Accepted=False/UnsupportedProtocol", "Programmed=False/Invalid"},
 		s.listener("infra", "edge", "http"))
@@ -362,8 +361,8 @@ func testBadRoutes(t *testing.T, s *served, address string) {
 			"Accepted=False/NotAllowedByListeners"},
 		"other-protocol": {"{name: edge, namespace: infra, sectionName: http}", "{name: other, port: 80}",
 			"Accepted=False/NotAllowedByListeners"},
-		"weights": {"{kind: ListenerSet, name: broker}", "{name: other, port: 80, weight: 3}, {name: broker, " +
-			"port: 80}", "Accepted=False/UnequalWeights"},
+		"weights": {"{kind: ListenerSet, name: broker}", "{name: other, port: 80, weight: 3}, {name: broker, port: 80}",
+			"Accepted=False/UnequalWeights"},
 		"missing-backend": {"{kind: ListenerSet, name: broker}", "{name: nothing, port: 80}",
 			"ResolvedRefs=False/BackendNotFound"},
 		"missing-port": {"{kind: ListenerSet, name: broker}", "{name: other, port: 8888}",
@@ -422,8 +421,8 @@ func testCommandLine(t *testing.T, s *served, address string) {
 func testRestart(t *testing.T, s *served, address string) {
 	before, told := s.mux(t, "infra", "gateway-edge"), s.events(t)
 	for _, want := range []string{
-		"Gateway infra/edge: Warning UnsupportedProtocol listener http (8000/HTTP): protocol HTTP isn't supported: use TCP " +
-			"or UDP",
+		"Gateway infra/edge: Warning UnsupportedProtocol listener http (8000/HTTP): protocol HTTP isn't supported: " +
+			"use TCP or UDP",
 		"ListenerSet shop/younger: Warning ListenerConflict listener tcp (9092/TCP): port 9092/TCP belongs to listener tcp " +
 			"of ListenerSet shop/broker, which comes first: choose another number",
 		"ListenerSet shop/broker: Warning NotAllowed allowedListeners of Gateway infra/edge doesn't admit ListenerSets of " +
@@ -613,8 +612,8 @@ spec: {gatewayClassName: mux, listeners: [{name: web, port: 80, protocol: TCP}]}
 	}
 	says(t, "the Gateway", []string{"Accepted=False/MuxNotServed", "Programmed=False/Invalid"}, conditions)
 	said, err := conditions(t.Context())
-	if c := meta.FindStatusCondition(said, "Accepted"); err != nil || !strings.Contains(c.Message, "serves Gateways in "+
-		"svc-mux, infra alone, and Gateway shop/lost isn't there") {
+	if c := meta.FindStatusCondition(said, "Accepted"); err != nil ||
+		!strings.Contains(c.Message, "serves Gateways in svc-mux, infra alone, and Gateway shop/lost isn't there") {
 		t.Errorf("it says %+v: %v", c, err)
 	}
 	s.stop()
@@ -632,8 +631,8 @@ func testBothFeatures(t *testing.T, s *served) {
 	g := s.stage(t, "numbers")
 	g.make(numbered("mux"))
 	g.make(routeOf(numberedRoute("a", "auto"), web, one))
-	g.want("set a/one: "+fine+" listeners=tcp", "set a/one/tcp: "+fine+" routes=1", "route a/r at one: "+
-		"Accepted=True/Accepted", "gateway: sets=1", "port 20001: a",
+	g.want("set a/one: "+fine+" listeners=tcp", "set a/one/tcp: "+fine+" routes=1",
+		"route a/r at one: Accepted=True/Accepted", "gateway: sets=1", "port 20001: a",
 		"port 20000: nothing", "mux: ports=20000/TCP,20001/TCP")
 	g.make(routeOf(numberedRoute("b", "5432"), admin, two))
 	g.want("set b/two: "+fine, "route b/r at two: Accepted=True/Accepted", "gateway: sets=2", "port 5432: b-admin",
@@ -644,8 +643,8 @@ func testBothFeatures(t *testing.T, s *served) {
 
 // numbered is a Gateway that gives numbers. Its own listener has the first one of the range.
 func numbered(class string) string {
-	return strings.Replace(gatewayOf(class, all, tcp("own", 20000)), "name: edge", "name: edge, annotations: "+
-		"{svc-mux.nowake.ai/port-range: 20000-20009}", 1)
+	return strings.Replace(gatewayOf(class, all, tcp("own", 20000)), "name: edge",
+		"name: edge, annotations: {svc-mux.nowake.ai/port-range: 20000-20009}", 1)
 }
 
 // numberedRoute is the metadata of a route of a namespace that asks for a number.

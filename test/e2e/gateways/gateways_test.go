@@ -162,8 +162,8 @@ func testDeadNode(t *testing.T, w *world, addresses []string) {
 			if node.Name == dead {
 				continue
 			}
-			out, err := w.Run(within, cluster.Program{Net: node.Name, Args: []string{"/bin/sh", "-c", "ip -brief address show " +
-				"dev eth0"}})
+			out, err := w.Run(within, cluster.Program{Net: node.Name,
+				Args: []string{"/bin/sh", "-c", "ip -brief address show dev eth0"}})
 			if err == nil && strings.Contains(out.Stdout, addresses[0]+"/") {
 				return nil
 			}
@@ -184,9 +184,8 @@ func testDeadNode(t *testing.T, w *world, addresses []string) {
 
 func (w *world) link(t *testing.T, node, state string) {
 	t.Helper()
-	if _,
-		err := w.Run(t.Context(),
-		cluster.Program{Args: []string{"/bin/sh", "-c", "ip link set " + node + " " + state}}); err != nil {
+	if _, err := w.Run(t.Context(), cluster.Program{
+		Args: []string{"/bin/sh", "-c", "ip link set " + node + " " + state}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -255,9 +254,8 @@ func testStolenTokens(t *testing.T, w *world, _ []string) {
 			"may not CREATE an Event about Pod x"},
 		"the controller tells under another's name": {func() error { return tell(t, controller, "Service", "kubelet") },
 			"kubelet reports, of type Warning"},
-		"the controller tells of a Service": {func() error {
-			return tell(t, controller, "Service", "svc-lb-mux-gateway-controller")
-		}, ""},
+		"the controller tells of a Service": {
+			func() error { return tell(t, controller, "Service", "svc-lb-mux-gateway-controller") }, ""},
 		"an agent writes the Lease of its node": {func() error { return lease(onNode1, "node-1") }, ""},
 		"an agent writes the Lease of another node": {func() error { return lease(onNode1, "node-2") },
 			`the agent on node "node-1" may not`},
@@ -368,9 +366,8 @@ func testUninstall(t *testing.T, w *world, addresses []string) {
 		}
 		return nil
 	})
-	if _,
-		err := w.Client.CoreV1().ConfigMaps(namespace).Get(t.Context(), "svc-lb-mux-pool-"+pool,
-		metav1.GetOptions{}); apierrors.IsNotFound(err) {
+	if _, err := w.Client.CoreV1().ConfigMaps(namespace).
+		Get(t.Context(), "svc-lb-mux-pool-"+pool, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		t.Error("the claims are gone: a reinstall would give the mux another address")
 	}
 }

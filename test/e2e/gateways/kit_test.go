@@ -63,9 +63,8 @@ func start(t *testing.T, options ...cluster.Option) *world {
 			w.tell(t)
 		}
 	})
-	if out,
-		err := (product.Helm{Release: product.Release, Namespace: namespace, Args: values(w.dualStack)}).Install(t.Context(),
-		w.Cluster); err != nil {
+	if out, err := (product.Helm{Release: product.Release, Namespace: namespace, Args: values(w.dualStack)}).
+		Install(t.Context(), w.Cluster); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return w
@@ -216,8 +215,8 @@ func (w *world) answers(t *testing.T, from cluster.Client, ip, port string) {
 func (w *world) carrier(ctx context.Context, ip string) (string, error) {
 	var found []string
 	for _, node := range w.Nodes() {
-		out, err := w.Run(ctx, cluster.Program{Net: node.Name, Args: []string{"/bin/sh", "-c", "ip -brief address show dev " +
-			"eth0"}})
+		out, err := w.Run(ctx, cluster.Program{Net: node.Name,
+			Args: []string{"/bin/sh", "-c", "ip -brief address show dev eth0"}})
 		if err != nil {
 			return "", err
 		}

@@ -24,8 +24,8 @@ func testCommandLine(t *testing.T, w *world, addresses []string) {
 	}
 	carrier := w.service(t, namespace, "mux").Annotations[prefix+"/carried-by"]
 	shown := slices.Sorted(slices.Values(addresses))
-	if got, want := ask("explain", shop+"/web"),
-		"ok address "+strings.Join(shown, ", ")+", carried by "+carrier; !strings.Contains(got, want) {
+	if got, want := ask("explain", shop+"/web"), "ok address "+strings.Join(shown, ", ")+", carried by "+
+		carrier; !strings.Contains(got, want) {
 		t.Errorf("svcmux explain says %s, and not %s", got, want)
 	}
 	if got := ask("status", "-o", "json"); !strings.Contains(got, `"carriedBy": "`+carrier+`"`) {

@@ -103,8 +103,8 @@ func (w *world) refuses(t *testing.T, prefix string) {
 
 func channel(name, prefix, port string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {type: LoadBalancer,
-		loadBalancerClass: %s/mux, allocateLoadBalancerNodePorts: false, selector: {app: %[1]s}, ports: [%[3]s]}}`, name,
-		prefix, port)
+		loadBalancerClass: %s/mux, allocateLoadBalancerNodePorts: false, selector: {app: %[1]s},
+			ports: [%[3]s]}}`, name, prefix, port)
 }
 
 // answers waits until a pod of an app answers a name from outside.

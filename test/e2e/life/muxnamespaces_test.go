@@ -12,9 +12,8 @@ import (
 func testMuxNamespaces(t *testing.T, w *world, main product.Helm) {
 	const away, class = "away", prefix + "/edge.away"
 	w.namespace(t, away)
-	w.Apply(
-		t, fmt.Sprintf(
-			`{apiVersion: v1, kind: Service, metadata: {name: edge, namespace: %s, annotations: {%s/multiplexer: "true",
+	w.Apply(t, fmt.Sprintf(
+		`{apiVersion: v1, kind: Service, metadata: {name: edge, namespace: %s, annotations: {%s/multiplexer: "true",
 		%[2]s/port-range: 30000-30009}}, spec: {type: LoadBalancer, ports: [{name: placeholder, port: 101}]}}`, away, prefix))
 	w.Apply(t, channel("guest", class, "auto"))
 	w.gets(t, "guest", "http:80->30000")

@@ -112,9 +112,8 @@ func (w *world) leaveEndpoints(t *testing.T) {
 			Ports:     []corev1.EndpointPort{{Name: h.muxName(), Port: 8080, Protocol: corev1.ProtocolTCP}},
 		})
 	}
-	if _,
-		err := w.Client.CoreV1().Endpoints(product.Namespace).Create(t.Context(), endpoints,
-		metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().Endpoints(product.Namespace).
+		Create(t.Context(), endpoints, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -77,8 +77,8 @@ func testFromOriginal(t *testing.T, w *world, main product.Helm) {
 	if before.UID != after.UID {
 		t.Error("the Deployment was replaced")
 	}
-	if !strings.Contains(notes, "not passed on") || !strings.Contains(notes, "image, command, args, livenessProbe, "+
-		"readinessProbe, service") {
+	if !strings.Contains(notes, "not passed on") ||
+		!strings.Contains(notes, "image, command, args, livenessProbe, readinessProbe, service") {
 		t.Errorf("the notes don't name values without effect:\n%s", notes)
 	}
 	left, err := w.TryKubectl(t.Context(), "", "get", "clusterrole/svc-mux-role", "secret/svc-mux-debug-token",

@@ -54,8 +54,8 @@ func (s cases) handWritten(t *testing.T) {
 
 	s.backends(t, web, "by-hand-1", "http:8080 dns:5353/UDP other:1", "192.0.2.1", "192.0.2.2-")
 	s.backends(t, web, "by-hand-2", "http:9090", "192.0.2.3")
-	s.awaitCarried(t, mux, "53/UDP 5353: 192.0.2.1 192.0.2.2-", "80/TCP 8080: 192.0.2.1 192.0.2.2-", "80/TCP 9090: "+
-		"192.0.2.3")
+	s.awaitCarried(t, mux, "53/UDP 5353: 192.0.2.1 192.0.2.2-", "80/TCP 8080: 192.0.2.1 192.0.2.2-",
+		"80/TCP 9090: 192.0.2.3")
 	s.awaitCondition(t, web, "BackendsReady", "True HasBackends")
 
 	// Host names can't be carried, and a port without a name can't be assigned to a claim. Neither may block the other
@@ -155,8 +155,8 @@ func (s *scene) podStatus(t *testing.T, pod, ip, ready string) {
 	patch := fmt.Sprintf(
 		`{"status":{"phase":"Running","podIP":%q,"podIPs":[{"ip":%q}],"conditions":[{"type":"Ready","status":%q}]}}`, ip, ip,
 		ready)
-	if _,
-		err := s.user.CoreV1().Pods("pods").Patch(t.Context(), pod, "application/strategic-merge-patch+json", []byte(patch),
+	if _, err := s.user.CoreV1().Pods("pods").Patch(t.Context(), pod,
+		"application/strategic-merge-patch+json", []byte(patch),
 		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}

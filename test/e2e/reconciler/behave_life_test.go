@@ -23,8 +23,8 @@ func (s cases) attach(t *testing.T) {
 	s.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1 10.0.0.2-")
 	s.awaitCondition(t, web, "BackendsReady", "True HasBackends")
 	s.awaitCondition(t, api, "BackendsReady", "False NoBackends")
-	s.awaitClaims(t, mux, "20000/TCP attach/web http auto", "443/TCP attach/api https static", "5353/UDP attach/api dns "+
-		"static")
+	s.awaitClaims(t, mux, "20000/TCP attach/web http auto", "443/TCP attach/api https static",
+		"5353/UDP attach/api dns static")
 	s.awaitTold(t, mux, "Normal MuxPortsChanged ", "20000/TCP")
 	s.awaitTold(t, mux, "Normal MuxEndpointsCreated ", "attach/web")
 

@@ -136,9 +136,8 @@ func (s cases) burst(t *testing.T) {
 	if got := s.Provider.Ensures(mux.String()); got > 6 {
 		t.Errorf("the provider programmed its load balancer %d times", got)
 	}
-	if got := s.writes(func(r faults.Request) bool {
-		return r.Namespace == "burst" && r.Resource == "services"
-	}); got > 150 {
+	if got := s.writes(
+		func(r faults.Request) bool { return r.Namespace == "burst" && r.Resource == "services" }); got > 150 {
 		t.Errorf("100 channels took %d writes", got)
 	}
 

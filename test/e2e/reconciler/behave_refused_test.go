@@ -123,8 +123,8 @@ func (s cases) refusedPorts(t *testing.T) {
 	s.annotate(t, web, "external-ports", "http:8080")
 	s.patch(t, mux, map[string]any{"spec": map[string]any{"ports": []map[string]any{{"name": "other", "port": 7000}}}})
 	s.awaitCondition(t, web, "Programmed", "False MuxPatchRefused")
-	s.awaitTold(t, web, "Warning MuxPatchRefused ", "8080/TCP was taken off the mux", "not any more", "stays this "+
-		"channel's")
+	s.awaitTold(t, web, "Warning MuxPatchRefused ", "8080/TCP was taken off the mux", "not any more",
+		"stays this channel's")
 	s.awaitServed(t, good[0], "http:8001->8001")
 	late := s.channel(t, "picky", "late", mux, port("http", 8080, "TCP"))
 	s.awaitRefused(t, late, "MuxPortConflict")

@@ -29,9 +29,8 @@ func (s cases) restless(t *testing.T) {
 			changes++
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"n%d.example.com"}}}`, prefix+"/external-dns-hostname",
 				changes)
-			if _,
-				err := s.user.CoreV1().Services(namespace).Patch(t.Context(), web.Name, types.MergePatchType, patch,
-				metav1.PatchOptions{}); err != nil {
+			if _, err := s.user.CoreV1().Services(namespace).
+				Patch(t.Context(), web.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Error(err)
 			}
 		}),

@@ -142,9 +142,8 @@ func TestRestartAndUninstall(t *testing.T) {
 	t.Run("12 an uninstall leaves everything hanging on a finalizer", func(t *testing.T) {
 		d.run.stop()
 		d.delete(t, loser)
-		if _,
-			err := d.user.CoreV1().Services(loser.Namespace).Get(t.Context(), loser.Name,
-			metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if _, err := d.user.CoreV1().Services(loser.Namespace).
+			Get(t.Context(), loser.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("a deleted channel still exists: %v", err)
 		}
 		for _, namespace := range []string{"restart", muxNamespace} {
@@ -271,9 +270,8 @@ func (d defects) muxGoesAtOnce(t *testing.T) {
 	d.awaitServed(t, web, "http:80->20000")
 	d.awaitCarried(t, mux, "20000/TCP 8080: 10.0.0.1")
 	d.delete(t, mux)
-	if _,
-		err := d.user.CoreV1().Services(mux.Namespace).Get(t.Context(), mux.Name,
-		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := d.user.CoreV1().Services(mux.Namespace).
+		Get(t.Context(), mux.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the mux still exists: %v", err)
 	}
 	d.awaitRefused(t, web, "MuxNotFound")

@@ -38,8 +38,8 @@ func TestNotesNameTheNamespacesOfMuxes(t *testing.T) {
 		"all namespaces": {nil, "--set 'rbac.muxNamespaces={edge," + muxNamespace + "}'", "doesn't serve"},
 		"no default mux": {[]string{"defaultLoadBalancer.create=false"}, "--set 'rbac.muxNamespaces={edge}'",
 			"doesn't serve"},
-		"a missing namespace": {[]string{"rbac.muxNamespaces={" + muxNamespace + "}"}, "doesn't list them: " +
-			"edge\n", "--set 'rbac.muxNamespaces"},
+		"a missing namespace": {[]string{"rbac.muxNamespaces={" + muxNamespace + "}"}, "doesn't list them: edge\n",
+			"--set 'rbac.muxNamespaces"},
 		"all namespaces with muxes": {[]string{"rbac.muxNamespaces={" + muxNamespace + ",edge}"}, "",
 			"muxNamespaces"},
 		"rights that the chart doesn't grant": {[]string{"rbac.create=false"}, "", "muxNamespaces"},

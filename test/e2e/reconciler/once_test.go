@@ -111,8 +111,8 @@ func (s *scene) drains(t *testing.T) {
 	was := s.claims(t, mux)
 
 	said, err := s.once(t, drained)
-	expect(t, said, err, "mux svc-mux/mux: cleaned 3 channel(s), removed 3 port(s) and 1 slice(s); its ledger keeps 3 "+
-		"number(s)\n",
+	expect(t, said, err, "mux svc-mux/mux: cleaned 3 channel(s), removed 3 port(s) and 1 slice(s); "+
+		"its ledger keeps 3 number(s)\n",
 		"mux svc-mux/other: cleaned 1 channel(s), removed 1 port(s) and 0 slice(s); its ledger keeps 1 number(s)\n",
 		"mux svc-mux/nowhere: cleaned 1 channel(s)")
 	for _, channel := range []types.NamespacedName{web, api, bye, far, lost} {

@@ -187,16 +187,16 @@ func (s *scene) drainsWhatItMay(t *testing.T) {
 	s.writeLedger(t, frozen, map[string]string{"allocations.json": "{"})
 	said, err := s.once(t, drained)
 	expectFailure(t, err, "mux svc-mux/frozen is frozen, and keeps its ports", "drain again")
-	expect(t, said, nil, "mux svc-mux/frozen: left as it is: PortAllocationStoreInvalid", "mux svc-mux/fine: cleaned 1 "+
-		"channel(s), removed 1 port(s)")
+	expect(t, said, nil, "mux svc-mux/frozen: left as it is: PortAllocationStoreInvalid",
+		"mux svc-mux/fine: cleaned 1 channel(s), removed 1 port(s)")
 	s.checkBare(t, goes)
 	s.awaitServed(t, stays, "http:80->23000")
 	s.awaitCarried(t, frozen, "23000/TCP 8080: 10.1.0.1")
 
 	s.deleteLedger(t, frozen)
 	said, err = s.once(t, drained)
-	expect(t, said, err, "mux svc-mux/frozen: cleaned 1 channel(s), removed 1 port(s) and 1 slice(s); its ledger keeps "+
-		"1 number(s)")
+	expect(t, said, err, "mux svc-mux/frozen: cleaned 1 channel(s), removed 1 port(s) and 1 slice(s); "+
+		"its ledger keeps 1 number(s)")
 	s.awaitClaims(t, frozen, "23000/TCP may/stays http auto")
 	s.clear(t, stays, goes, frozen, fine)
 }

@@ -30,8 +30,8 @@ func TestPortChangesOfANamespaceHaveABudget(t *testing.T) {
 	}
 	s.annotate(t, web, "external-ports", "http:30003")
 	s.awaitShown(t, web, "http:80->30002", "False PortChangesLimited")
-	s.awaitMessage(t, web, "Accepted", "channels of namespace restless change their ports on the mux svc-mux/mux too "+
-		"often")
+	s.awaitMessage(t, web, "Accepted",
+		"channels of namespace restless change their ports on the mux svc-mux/mux too often")
 	s.awaitTold(t, web, "Warning PortChangesLimited ")
 
 	calm := s.channel(t, "calm", "web", mux)

@@ -128,9 +128,8 @@ func (r *running) awaitLog(t *testing.T, want string) {
 func awaitLists(t *testing.T, proxy *faults.Proxy) {
 	t.Helper()
 	lists := func() int {
-		return proxy.Snapshot().Where(func(key faults.Key) bool {
-			return key.Verb == "list" && key.Resource == "pods"
-		}).Total()
+		return proxy.Snapshot().Where(func(key faults.Key) bool { return key.Verb == "list" && key.Resource == "pods" }).
+			Total()
 	}
 	before := lists()
 	cluster.Eventually(t, "pods are listed twice more", func(context.Context) error {

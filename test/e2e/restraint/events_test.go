@@ -25,17 +25,17 @@ func eventAbuses() map[string]attempt {
 	return map[string]attempt{
 		"an Event about a Pod": {do: "POST " + events, want: "an Event about Pod web: it tells of Services",
 			body: event(`involvedObject: {apiVersion: v1, kind: Pod, name: web, namespace: team}, ` + reportedBy)},
-		"an Event about a foreign lease": {do: "POST /api/v1/namespaces/" + namespace + "/events", want: "an Event about " +
-			"Lease theirs",
+		"an Event about a foreign lease": {do: "POST /api/v1/namespaces/" + namespace + "/events",
+			want: "an Event about Lease theirs",
 			body: event(`involvedObject: {apiVersion: coordination.k8s.io/v1, kind: Lease, name: theirs, namespace: ` +
 				namespace + `}, ` + reportedBy)},
-		"an Event about a foreign configuration": {do: "POST /api/v1/namespaces/default/events", want: "an Event about " +
-			"ValidatingWebhookConfiguration theirs",
+		"an Event about a foreign configuration": {do: "POST /api/v1/namespaces/default/events",
+			want: "an Event about ValidatingWebhookConfiguration theirs",
 			body: event(
 				`involvedObject: {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, ` +
 					`name: theirs}, ` + reportedBy)},
-		"an Event in the name of another controller": {do: "POST " + events, want: "an Event that service-controller " +
-			"(service-controller) reports",
+		"an Event in the name of another controller": {do: "POST " + events,
+			want: "an Event that service-controller (service-controller) reports",
 			body: event(aboutWeb +
 				`, type: Warning, reason: Tried, source: {component: service-controller}, reportingComponent: service-controller`)},
 		"an Event with another source": {do: "POST " + events, want: "an Event that svc-lb-mux (kubelet) reports",
@@ -52,10 +52,10 @@ func eventAbuses() map[string]attempt {
 		"a rewrite of another controller's Event": {do: "PATCH " + events + "/web.theirs", body: `{message: mine}`,
 			want: "service-controller (service-controller), then service-controller"},
 		"taking over another controller's Event": {do: "PATCH " + events + "/web.theirs",
-			body: `{source: {component: svc-lb-mux}, reportingComponent: svc-lb-mux}`, want: "service-controller " +
-				"(service-controller), then svc-lb-mux"},
-		"an Event is deleted": {as: wide, do: "DELETE " + events + "/web.theirs", want: "never asks to DELETE events such " +
-			"as team/web.theirs"},
+			body: `{source: {component: svc-lb-mux}, reportingComponent: svc-lb-mux}`,
+			want: "service-controller (service-controller), then svc-lb-mux"},
+		"an Event is deleted": {as: wide, do: "DELETE " + events + "/web.theirs",
+			want: "never asks to DELETE events such as team/web.theirs"},
 	}
 }
 
@@ -70,9 +70,8 @@ func eventUses() map[string]attempt {
 				namespace + `},
 				type: Normal, reason: LeaderElection, source: {component: pod_0}, reportingComponent: pod_0`)},
 		"an Event about the configuration": {do: "POST /api/v1/namespaces/default/events",
-			body: event(
-				`involvedObject: {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, name: ` +
-					usual + `.` + namespace + `}, ` + reportedBy)},
+			body: event(`involvedObject: {apiVersion: admissionregistration.k8s.io/v1, ` +
+				`kind: ValidatingWebhookConfiguration, name: ` + usual + `.` + namespace + `}, ` + reportedBy)},
 	}
 }
 
@@ -83,8 +82,8 @@ func lease(name, more string) string {
 
 func leaseAbuses() map[string]attempt {
 	return map[string]attempt{
-		"a lease of another name": {do: "POST " + leases, body: lease("mine", ""), want: "Lease svc-mux/mine: its lease is " +
-			"svc-mux/svc-mux"},
+		"a lease of another name": {do: "POST " + leases, body: lease("mine", ""),
+			want: "Lease svc-mux/mine: its lease is svc-mux/svc-mux"},
 		"a lease with finalizers": {do: "POST " + leases, body: lease(usual, ", finalizers: [example.com/mine]"),
 			want: "the owners or finalizers of Lease svc-mux/svc-mux"},
 		"a node's lease": {as: wide, do: "POST /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
@@ -92,8 +91,8 @@ func leaseAbuses() map[string]attempt {
 			want: "Lease kube-node-lease/" + wide},
 		"a foreign lease is taken": {as: wide, do: "PATCH " + leases + "/theirs", body: `{spec: {holderIdentity: mine}}`,
 			want: "UPDATE Lease svc-mux/theirs"},
-		"a foreign lease is deleted": {as: wide, do: "DELETE " + leases + "/theirs", want: "never asks to DELETE leases " +
-			"such as svc-mux/theirs"},
+		"a foreign lease is deleted": {as: wide, do: "DELETE " + leases + "/theirs",
+			want: "never asks to DELETE leases such as svc-mux/theirs"},
 		"an owner reference on the lease": {as: wide, do: "PATCH " + leases + "/" + wide,
 			body: `{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: none, ` +
 				`uid: 00000000-0000-0000-0000-000000000009}]}}`,

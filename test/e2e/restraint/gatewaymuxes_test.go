@@ -36,8 +36,8 @@ func gatewayMuxAbuses() map[string]attempt {
 			"with a selector, external IPs"),
 		"a mux of a Gateway with an IP": refused(gatewayMux("team", "spec: {", "spec: {externalIPs: [192.0.2.66], "),
 			"with a selector, external IPs"),
-		"a mux of a Gateway with a port": refused(gatewayMux("team", "name: placeholder", "name: https"), "other ports "+
-			"than the placeholder"),
+		"a mux of a Gateway with a port": refused(gatewayMux("team", "name: placeholder", "name: https"),
+			"other ports than the placeholder"),
 		"the deletion of another mux": {as: line, do: "DELETE /api/v1/namespaces/team/services/mux",
 			want: "it makes and deletes muxes that a Gateway owns"},
 	}

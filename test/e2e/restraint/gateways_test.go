@@ -37,14 +37,14 @@ const gatewayThings = `
 apiVersion: v1
 kind: Service
 metadata: {name: edge, namespace: team, annotations: {` + prefix + `/multiplexer: "true"}}
-spec: {type: LoadBalancer, loadBalancerClass: gateway.` + prefix +
-	`/rack, allocateLoadBalancerNodePorts: false, ports: [{name: placeholder, port: 101}]}
+spec: {type: LoadBalancer, loadBalancerClass: gateway.` + prefix + `/rack, allocateLoadBalancerNodePorts: false,
+	ports: [{name: placeholder, port: 101}]}
 ---
 apiVersion: v1
 kind: Service
 metadata: {name: edge, namespace: kube-system, annotations: {` + prefix + `/multiplexer: "true"}}
-spec: {type: LoadBalancer, loadBalancerClass: gateway.` + prefix +
-	`/rack, allocateLoadBalancerNodePorts: false, ports: [{name: placeholder, port: 101}]}
+spec: {type: LoadBalancer, loadBalancerClass: gateway.` + prefix + `/rack, allocateLoadBalancerNodePorts: false,
+	ports: [{name: placeholder, port: 101}]}
 ---
 apiVersion: coordination.k8s.io/v1
 kind: Lease
@@ -134,9 +134,8 @@ func (w *world) registerMachine(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("the page has no such commands")
 	}
-	if out,
-		err := w.Run(t.Context(),
-		cluster.Program{Args: []string{"/bin/bash", "-euo", "pipefail", "-c", commands}}); err != nil {
+	if out, err := w.Run(t.Context(), cluster.Program{
+		Args: []string{"/bin/bash", "-euo", "pipefail", "-c", commands}}); err != nil {
 		t.Fatal(err, out.Stderr)
 	}
 	for question, want := range map[string]string{

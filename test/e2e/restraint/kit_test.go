@@ -88,8 +88,7 @@ func (w *world) install(t *testing.T, release string, set []string) {
 	t.Helper()
 	w.Apply(t, w.render(t, release, set, "reconciler-roles.yaml", "reconciler-policy.yaml"))
 	accounts := w.Client.CoreV1().ServiceAccounts(namespace)
-	if _,
-		err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: release}},
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: release}},
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -33,12 +33,12 @@ func ledgerAbuses() map[string]attempt {
 		return attempt{do: "PATCH " + configMaps + "/" + name, body: body, want: want}
 	}
 	return map[string]attempt{
-		"a write of a foreign ConfigMap": patch("settings", `{data: {password: mine}}`, "ConfigMap svc-mux/settings: it is "+
-			"no ledger"),
+		"a write of a foreign ConfigMap": patch("settings", `{data: {password: mine}}`,
+			"ConfigMap svc-mux/settings: it is no ledger"),
 		"making a foreign ConfigMap a ledger": patch("settings", `{metadata: {`+ledgerMarks+`}}`,
 			"ConfigMap svc-mux/settings: it is no ledger"),
-		"the deletion of a foreign ConfigMap": {do: "DELETE " + configMaps + "/settings", want: "may not DELETE ConfigMap " +
-			"svc-mux/settings"},
+		"the deletion of a foreign ConfigMap": {do: "DELETE " + configMaps + "/settings",
+			want: "may not DELETE ConfigMap svc-mux/settings"},
 		"replacing the cluster's CA certificate": {do: "PATCH /api/v1/namespaces/team/configmaps/kube-root-ca.crt",
 			body: `{data: {ca.crt: mine}}`,
 			want: "ConfigMap team/kube-root-ca.crt: it is no ledger"},
@@ -50,8 +50,8 @@ func ledgerAbuses() map[string]attempt {
 				`}, data: {allocations.json: "{}", nginx.conf: mine}}`,
 			want: "data of ConfigMap svc-mux/mine"},
 		"a ledger in a namespace without muxes": {do: "POST /api/v1/namespaces/kube-system/configmaps",
-			body: `{apiVersion: v1, kind: ConfigMap, metadata: {name: mine, ` + ledgerMarks + `}}`, want: "there are no muxes " +
-				"in namespace kube-system"},
+			body: `{apiVersion: v1, kind: ConfigMap, metadata: {name: mine, ` + ledgerMarks + `}}`,
+			want: "there are no muxes in namespace kube-system"},
 		"a ledger for a mux in another namespace": {do: "POST /api/v1/namespaces/team/configmaps",
 			body: `{apiVersion: v1, kind: ConfigMap, metadata: {name: mine, ` + ledgerMarks + `}}`,
 			want: `as the ledger of "svc-mux/other"`},
@@ -59,12 +59,12 @@ func ledgerAbuses() map[string]attempt {
 			`{metadata: {annotations: {`+prefix+`/mux: `+namespace+`/other}}}`, `as the ledger of "svc-mux/other"`),
 		"removing a ledger's name label": patch("mux-port-allocations",
 			`{metadata: {labels: {app.kubernetes.io/name: null}}}`, "a ledger has its labels"),
-		"data of others in a ledger": patch("mux-port-allocations", `{data: {notes: mine}}`, "data of ConfigMap "+
-			"svc-mux/mux-port-allocations"),
+		"data of others in a ledger": patch("mux-port-allocations", `{data: {notes: mine}}`,
+			"data of ConfigMap svc-mux/mux-port-allocations"),
 		"removing a ledger's component label": patch("mux-port-allocations",
 			`{metadata: {labels: {app.kubernetes.io/component: null}}}`, "a ledger has its labels"),
-		"binary data of others in a ledger": patch("mux-port-allocations", `{binaryData: {theirs: aGk=}}`, "binaryData "+
-			"of ConfigMap"),
+		"binary data of others in a ledger": patch("mux-port-allocations", `{binaryData: {theirs: aGk=}}`,
+			"binaryData of ConfigMap"),
 		"an owner reference on a ledger": patch("mux-port-allocations",
 			`{metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: none, `+
 				`uid: 00000000-0000-0000-0000-000000000009}]}}`, "ownerReferences of ConfigMap"),
@@ -96,8 +96,8 @@ func ledgerUses() map[string]attempt {
 			body: `{apiVersion: v1, kind: ConfigMap,
 			metadata: {name: made, labels: {app.kubernetes.io/name: svc-lb-mux, app.kubernetes.io/component: mux-state,
 				app.kubernetes.io/part-of: shop},
-			annotations: {` + prefix + `/mux: ` + namespace + `/other, ` + prefix +
-				`/generation: "1", policies.kyverno.io/last-applied-patches: one}}}`},
+			annotations: {` + prefix + `/mux: ` + namespace + `/other, ` + prefix + `/generation: "1",
+				policies.kyverno.io/last-applied-patches: one}}}`},
 		"writing a ledger on which others add and change labels and annotations": {do: "PATCH " + configMaps +
 			"/mux-port-allocations",
 			body: `{metadata: {labels: {team: b, app.kubernetes.io/part-of: shop}, annotations: {a: b}}}`},
@@ -110,13 +110,13 @@ func endpointsAbuses() map[string]attempt {
 	return map[string]attempt{
 		"a write of foreign Endpoints": {do: "PATCH " + endpoints + "/theirs", body: `{subsets: []}`,
 			want: "Endpoints svc-mux/theirs: it is not what svc-lb-mux wrote"},
-		"the deletion of foreign Endpoints": {do: "DELETE " + endpoints + "/theirs", want: "may not DELETE Endpoints " +
-			"svc-mux/theirs"},
-		"other addresses in the original's": {do: "PATCH " + endpoints + "/mux",
-			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true"}}, subsets: []}`, want: "subsets of " +
-				"Endpoints svc-mux/mux"},
-		"Endpoints without the original's label": {do: "DELETE " + endpoints + "/annotated", want: "may not DELETE " +
-			"Endpoints svc-mux/annotated"},
+		"the deletion of foreign Endpoints": {do: "DELETE " + endpoints + "/theirs",
+			want: "may not DELETE Endpoints svc-mux/theirs"},
+		"other addresses in the original's": {do: "PATCH " +
+			endpoints + "/mux", body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true"}}, subsets: []}`,
+			want: "subsets of Endpoints svc-mux/mux"},
+		"Endpoints without the original's label": {do: "DELETE " + endpoints + "/annotated",
+			want: "may not DELETE Endpoints svc-mux/annotated"},
 		"the original's get another annotation of our prefix": {do: "PATCH " + endpoints + "/mux",
 			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true"}, annotations: {` + prefix +
 				`/mux: x}}}`,
@@ -130,9 +130,9 @@ func endpointsAbuses() map[string]attempt {
 		"removing a label from the original's": {do: "PATCH " + endpoints + "/mux",
 			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true", app.kubernetes.io/component: null}}}`,
 			want: "the label app.kubernetes.io/component of Endpoints svc-mux/mux"},
-		"the original's stay mirrored": {do: "PATCH " + endpoints + "/mux",
-			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "false"}}}`, want: "without the label " +
-				"endpointslice.kubernetes.io/skip-mirror"},
+		"the original's stay mirrored": {do: "PATCH " +
+			endpoints + "/mux", body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "false"}}}`,
+			want: "without the label endpointslice.kubernetes.io/skip-mirror"},
 		"creating Endpoints": {as: wide, do: "POST " + endpoints,
 			body: `{apiVersion: v1, kind: Endpoints, metadata: {name: other, ` + endpointsMarks + `}}`,
 			want: "never asks to CREATE endpoints such as svc-mux/other"},
@@ -183,24 +183,23 @@ func certificateAbuses() map[string]attempt {
 			want: "never asks to UPDATE secrets"},
 		"deleting a Secret": {as: keeper, do: "DELETE " + secrets + "/password", want: "never asks to " +
 			"DELETE secrets"},
-		"creating a Secret of another name": secret(keeper, "mine", "kubernetes.io/tls", "Secret svc-mux/mine of type "+
-			"kubernetes.io/tls"),
+		"creating a Secret of another name": secret(keeper, "mine", "kubernetes.io/tls",
+			"Secret svc-mux/mine of type kubernetes.io/tls"),
 		"writing a Secret of another name": {as: keeper, do: "PATCH " + secrets + "/password",
 			body: `{data: {password: bWluZQ==}}`, want: "UPDATE Secret svc-mux/password of type Opaque"},
 		"creating a Secret of another type": secret(keeper, keeper+"-webhook-tls", "Opaque",
 			"Secret svc-mux/"+keeper+"-webhook-tls of type Opaque"),
 		"creating a Secret elsewhere": {as: keeper, do: "POST /api/v1/namespaces/team/secrets",
-			want: "Secret team/" + keeper + "-webhook-tls",
-			body: `{apiVersion: v1, kind: Secret, metadata: {name: ` + keeper +
+			want: "Secret team/" + keeper + "-webhook-tls", body: `{apiVersion: v1, kind: Secret, metadata: {name: ` + keeper +
 				`-webhook-tls}, type: kubernetes.io/tls, data: {tls.crt: "", tls.key: ""}}`},
-		"changing a webhook's configuration": configuration(wide, usual+"."+namespace, `{webhooks: []}`, "never asks to "+
-			"UPDATE validatingwebhookconfigurations"),
+		"changing a webhook's configuration": configuration(wide, usual+"."+namespace, `{webhooks: []}`,
+			"never asks to UPDATE validatingwebhookconfigurations"),
 		"changing a foreign configuration": configuration(keeper, usual+"."+namespace, `{webhooks: []}`,
 			"UPDATE validatingwebhookconfigurations "+usual+"."+namespace),
-		"removing all webhooks": configuration(keeper, keeper+"."+namespace, `{webhooks: []}`, "webhooks of "+
-			"ValidatingWebhookConfiguration"),
-		"another Service for the webhook": configuration(keeper, keeper+"."+namespace, elsewhere, "webhooks of "+
-			"ValidatingWebhookConfiguration"),
+		"removing all webhooks": configuration(keeper, keeper+"."+namespace, `{webhooks: []}`,
+			"webhooks of ValidatingWebhookConfiguration"),
+		"another Service for the webhook": configuration(keeper, keeper+"."+namespace, elsewhere,
+			"webhooks of ValidatingWebhookConfiguration"),
 		"a mutating configuration": {as: keeper,
 			do:   "PATCH /apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/" + keeper + "." + namespace,
 			body: `{webhooks: []}`, want: "UPDATE mutatingwebhookconfigurations"},

@@ -36,11 +36,11 @@ func serviceAbuses() map[string]attempt {
 			body: `{spec: {ports: [{name: 0123456789abcdef0123, port: 20000}], externalTrafficPolicy: Local}}`,
 			want: "spec.externalTrafficPolicy"},
 		"the ports of a mux in kube-system": {do: "PATCH /api/v1/namespaces/kube-system/services/mux",
-			body: `{spec: {ports: [{name: 0123456789abcdef0123, port: 20000}]}}`, want: "spec.ports of Service " +
-				"kube-system/mux, which is neither"},
+			body: `{spec: {ports: [{name: 0123456789abcdef0123, port: 20000}]}}`,
+			want: "spec.ports of Service kube-system/mux, which is neither"},
 		"the ports of a mux in an unserved namespace": {as: narrow, do: "PATCH /api/v1/namespaces/team/services/mux/status",
-			body: `{metadata: {annotations: {` + prefix + `/generation: "2"}}}`, want: prefix + "/generation of Service " +
-				"team/mux, which is neither"},
+			body: `{metadata: {annotations: {` + prefix + `/generation: "2"}}}`, want: prefix +
+				"/generation of Service team/mux, which is neither"},
 
 		"making a stranger a mux": {do: stranger,
 			body: `{metadata: {annotations: {` + prefix + `/multiplexer: "true"}}, spec: {ports: [{name: https, port: 444}]}}`,
@@ -80,13 +80,13 @@ func serviceAbuses() map[string]attempt {
 			body: `{metadata: {labels: {team: mine}}}`,
 			want: "the label team of Service kube-system/kube-dns"},
 		"a tolerated annotation on another Service": {as: tolerant, do: stranger + "/status",
-			body: `{metadata: {annotations: {policies.kyverno.io/last-applied-patches: mine}}}`, want: "of Service " +
-				"team/stranger"},
+			body: `{metadata: {annotations: {policies.kyverno.io/last-applied-patches: mine}}}`,
+			want: "of Service team/stranger"},
 		"removing a label from a mux": {do: mux, body: `{metadata: {labels: {team: null}}}`,
 			want: "the label team of Service svc-mux/mux, which is a mux: if another admission policy or webhook changed it, " +
 				"name its key in restraint.tolerate of the chart"},
-		"changing a label of a mux": {do: mux, body: `{metadata: {labels: {team: b}}}`, want: "the label team of Service " +
-			"svc-mux/mux"},
+		"changing a label of a mux": {do: mux, body: `{metadata: {labels: {team: b}}}`,
+			want: "the label team of Service svc-mux/mux"},
 		"a label that makes kube-proxy skip a channel": {do: web + "/status",
 			body: `{metadata: {labels: {service.kubernetes.io/service-proxy-name: mine}}}`,
 			want: "the label service.kubernetes.io/service-proxy-name of Service team/web"},
@@ -111,8 +111,8 @@ func serviceAbuses() map[string]attempt {
 		"removing a foreign finalizer": {do: web + "/status", body: `{metadata: {finalizers: [` + prefix + `/finalizer]}}`,
 			want: "the finalizers [" + prefix + "/finalizer, example.com/theirs] of Service team/web"},
 
-		"removing all finalizers": {do: web + "/status", body: `{metadata: {finalizers: []}}`, want: "of Service team/web, " +
-			"which is a channel into []"},
+		"removing all finalizers": {do: web + "/status", body: `{metadata: {finalizers: []}}`,
+			want: "of Service team/web, which is a channel into []"},
 
 		"an address on a stranger": {do: stranger + "/status",
 			body: `{status: {loadBalancer: {ingress: [{ip: 192.0.2.1, ipMode: Proxy}]}}}`,
@@ -139,8 +139,8 @@ func serviceAbuses() map[string]attempt {
 			want: "the condition " + prefix + "/Accepted of Service svc-mux/mux"},
 
 		"creating a Service": {as: wide, do: "POST /api/v1/namespaces/team/services",
-			body: `{apiVersion: v1, kind: Service, metadata: {name: mine}, spec: {ports: [{port: 80}]}}`, want: "never asks " +
-				"to CREATE services such as team/mine"},
+			body: `{apiVersion: v1, kind: Service, metadata: {name: mine}, spec: {ports: [{port: 80}]}}`,
+			want: "never asks to CREATE services such as team/mine"},
 		"deleting a Service": {as: wide, do: "DELETE /api/v1/namespaces/kube-system/services/kube-dns",
 			want: "never asks to DELETE services such as kube-system/kube-dns"},
 		"another selector, with a role that grants everything": {as: wide, do: kubeDNS,
@@ -153,8 +153,8 @@ func serviceUses() map[string]attempt {
 	return map[string]attempt{
 		"ports and notes of a mux": {do: mux,
 			body: `{spec: {ports: [{name: 0123456789abcdef0123, port: 20000}, {name: abcdef0, port: 53, protocol: UDP}]},
-			metadata: {annotations: {` + prefix + `/generation: "2", ` + prefix + `/ledger: "mux-port-allocations", ` + prefix +
-				`/channels: '["team/web"]', ` + prefix + `/topology: web, ` + prefix + `/summary: one,
+			metadata: {annotations: {` + prefix + `/generation: "2", ` + prefix + `/ledger: "mux-port-allocations",
+				` + prefix + `/channels: '["team/web"]', ` + prefix + `/topology: web, ` + prefix + `/summary: one,
 			` + prefix +
 				`/aggregated-external-dns: null, external-dns.alpha.kubernetes.io/hostname: null, ` +
 				`external-dns.alpha.kubernetes.io/cloudflare-proxied: "true"}}}`},
@@ -166,8 +166,8 @@ func serviceUses() map[string]attempt {
 				`annotations: {kopf.zalando.org/last-handled-configuration: null}}}`},
 		"address, conditions and annotation of a channel": {do: web + "/status",
 			body: `{metadata: {annotations: {` + prefix + `/ports: "http:80->20001"}},
-			status: {loadBalancer: {ingress: [{ip: 192.0.2.1, ipMode: Proxy}, {hostname: lb.example.com}]}, conditions: [` +
-				condition(prefix+"/Accepted") + `]}}`},
+			status: {loadBalancer: {ingress: [{ip: 192.0.2.1, ipMode: Proxy}, {hostname: lb.example.com}]},
+				conditions: [` + condition(prefix+"/Accepted") + `]}}`},
 		"cleaning a channel": {do: web + "/status",
 			body: `{metadata: {annotations: {` + prefix + `/ports: null, kopf.zalando.org/last-handled-configuration: null},
 			finalizers: [example.com/theirs]}, status: {loadBalancer: {ingress: null}, conditions: []}}`},

@@ -36,13 +36,13 @@ func sliceAbuses() map[string]attempt {
 		"a slice with a host name": refused(made(namespace+"/mux", "addressType: IPv4", "addressType: FQDN", "10.1.0.9",
 			"evil.example.com"),
 			"of the address type FQDN"),
-		"a slice with Kubernetes' managed-by label": refused(made(namespace+"/mux", "managed-by: "+prefix, "managed-by: "+
-			"endpointslice-controller.k8s.io"),
+		"a slice with Kubernetes' managed-by label": refused(
+			made(namespace+"/mux", "managed-by: "+prefix, "managed-by: endpointslice-controller.k8s.io"),
 			"without our marks"),
 		"a slice without our managed label": refused(made(namespace+"/mux", `managed: "true"`, `managed: "false"`),
 			"without our marks"),
-		"a slice with another mux's annotation": refused(made(namespace+"/mux", prefix+"/mux: "+namespace+"/mux",
-			prefix+"/mux: team/mux"), "without our marks"),
+		"a slice with another mux's annotation": refused(
+			made(namespace+"/mux", prefix+"/mux: "+namespace+"/mux", prefix+"/mux: team/mux"), "without our marks"),
 		"a slice for no Service": refused(made(namespace+"/mux", "service-name: mux", `service-name: ""`),
 			`for Service ""`),
 		"a slice without an owner": refused(made(namespace+"/mux", owner, ""),
@@ -63,14 +63,14 @@ func sliceAbuses() map[string]attempt {
 		"a slice in an unserved namespace": {as: narrow, do: "POST " + slices + "team/endpointslices",
 			body: slice("team", "mux"),
 			want: "there are no muxes in namespace team"},
-		"a slice with its mux as controller": refused(made(namespace+"/mux", "kind: Service, name: mux", "kind: Service, "+
-			"name: mux, controller: true"),
+		"a slice with its mux as controller": refused(
+			made(namespace+"/mux", "kind: Service, name: mux", "kind: Service, name: mux, controller: true"),
 			"with the owners Service mux"),
 		"a slice that blocks its owner's deletion": refused(asWide(made(namespace+"/mux", "kind: Service, name: mux",
 			"kind: Service, name: mux, blockOwnerDeletion: true")),
 			"with the owners Service mux"),
-		"a slice with a finalizer": refused(made(namespace+"/mux", "name: made", "name: made, finalizers: "+
-			"[example.com/mine]"),
+		"a slice with a finalizer": refused(made(namespace+"/mux", "name: made",
+			"name: made, finalizers: [example.com/mine]"),
 			"the finalizers of EndpointSlice svc-mux/made"),
 
 		"rewriting the slices of kube-dns": {do: "PATCH " + slices + "kube-system/endpointslices/kube-dns-abcde",
@@ -93,8 +93,8 @@ func sliceAbuses() map[string]attempt {
 		"another Service's ports in our slice": change("ours", `{ports: [{name: https, port: 8443}]}`,
 			`with the ports "https"`),
 		"giving our slice to Kubernetes": change("ours",
-			`{metadata: {labels: {endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}}}`, "without our "+
-				"marks"),
+			`{metadata: {labels: {endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io}}}`,
+			"without our marks"),
 		"a slice in a namespace without muxes": {as: wide, do: "POST " + slices + "kube-public/endpointslices",
 			body: slice("kube-public", "mux"),
 			want: "there are no muxes in namespace kube-public"},
@@ -134,8 +134,8 @@ func slice(namespace, service string, changes ...string) string {
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata:
-  {name: made, labels: {kubernetes.io/service-name: ` + service + `, endpointslice.kubernetes.io/managed-by: ` +
-		prefix + `,
+{name: made, labels: {kubernetes.io/service-name: ` + service + `,
+	endpointslice.kubernetes.io/managed-by: ` + prefix + `,
   ` + prefix + `/channel-namespace: team, ` + prefix + `/channel-name: web, ` + prefix + `/source: web-abcde},
   annotations: {` + prefix + `/managed: "true", ` + prefix + `/mux: ` + namespace + `/` + service + `},
   ownerReferences: [{apiVersion: v1, kind: Service, name: ` + service + `, uid: 00000000-0000-0000-0000-000000000001}]}

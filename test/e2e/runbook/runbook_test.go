@@ -19,8 +19,8 @@ func (b *book) allotted(t *testing.T) {
 // awaitMux waits for exactly these ports, and for the placeholder, which stays because kubectl applied it.
 func (b *book) awaitMux(t *testing.T, want string) {
 	t.Helper()
-	b.await(t, "ports: 101 "+want+".", "get", "service", "-n", "infra", "mux", "-o", "jsonpath=ports: "+
-		"{.spec.ports[*].port}.")
+	b.await(t, "ports: 101 "+want+".", "get", "service", "-n", "infra", "mux", "-o",
+		"jsonpath=ports: {.spec.ports[*].port}.")
 }
 
 // breakIt writes an invalid text into the ledger, and waits until a newcomer's condition says that it waits.
@@ -53,8 +53,8 @@ func TestRunbook(t *testing.T) {
 	b.awaitPort(t, "gone", "20000")
 
 	b.breakIt(t, "mended")
-	if said := b.follow(t, "A frozen ledger"); !strings.Contains(said, "infra       mux   ConfigMap "+
-		"infra/mux-port-allocations: ") ||
+	if said := b.follow(t, "A frozen ledger"); !strings.Contains(said,
+		"infra       mux   ConfigMap infra/mux-port-allocations: ") ||
 		!strings.HasSuffix(said, `"portClaims": [`) {
 		t.Errorf("the commands print\n%s", said)
 	}

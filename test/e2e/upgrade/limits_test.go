@@ -96,8 +96,8 @@ func refused(name string) []latecomer {
 		{outsider, name + "-outsider", "open." + edge, onePort, "the mux doesn't allow the namespace"},
 		{team(2), name + "-capped", "capped." + edge, onePort, "its namespace has the one port that it may have"},
 		{outsider, name + "-long", "long." + edge, onePort, "the mux doesn't allow the namespace"},
-		{team(1), name + "-udp", "gke." + edge, "{name: http, port: 80, targetPort: 8080, protocol: UDP}", "GKE mixes no " +
-			"protocols"},
+		{team(1), name + "-udp", "gke." + edge, "{name: http, port: 80, targetPort: 8080, protocol: UDP}",
+			"GKE mixes no protocols"},
 	}
 }
 

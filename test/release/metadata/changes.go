@@ -28,9 +28,8 @@ func parseChanges(section string) ([]change, error) {
 		case heading != line:
 			kind, inBullet = strings.ToLower(strings.TrimSpace(heading)), false
 			if !slices.Contains(kinds(), kind) {
-				return nil,
-					fmt.Errorf("the heading %q of CHANGELOG.md isn't a kind of change: write one of %s", line,
-						strings.Join(kinds(), ", "))
+				return nil, fmt.Errorf("the heading %q of CHANGELOG.md isn't a kind of change: write one of %s", line,
+					strings.Join(kinds(), ", "))
 			}
 		case strings.HasPrefix(line, "- "):
 			all, inBullet = append(all, change{kind, strings.TrimPrefix(line, "- ")}), true

@@ -37,8 +37,8 @@ func check(folder string, stated statement) error {
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if stated.Type != statementType || stated.PredicateType != predicateType ||
 		stated.Predicate.BuildDefinition.BuildType != buildType {
-		problem("the provenance is a %q of type %q for builds of type %q, and a release has %q, %q, %q: get the release's "+
-			"files again",
+		problem("the provenance is a %q of type %q for builds of type %q, and a release has %q, %q, %q: "+
+			"get the release's files again",
 			stated.Type, stated.PredicateType, stated.Predicate.BuildDefinition.BuildType, statementType,
 			predicateType, buildType)
 	}
@@ -95,8 +95,8 @@ func checkArchive(folder string, image resource) error {
 		return fmt.Errorf("%s doesn't hold one image (index.json lists %d): get it again", archive, len(index.Manifests))
 	}
 	if got, want := index.Manifests[0].Digest, "sha256:"+image.Digest["sha256"]; got != want {
-		return fmt.Errorf("%s holds the image %s, and the provenance says that %s is %s: one of both was changed; get both "+
-			"again",
+		return fmt.Errorf("%s holds the image %s, and the provenance says that %s is %s: one of both was changed; "+
+			"get both again",
 			archive, got, image.Name, want)
 	}
 

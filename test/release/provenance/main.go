@@ -120,8 +120,8 @@ func load(folder string) (statement, error) {
 		return stated, err
 	}
 	if len(found) != 1 {
-		return stated,
-			fmt.Errorf("%s has %d files *%s, and a release has one: get the release's files again", folder, len(found), suffix)
+		return stated, fmt.Errorf("%s has %d files *%s, and a release has one: get the release's files again", folder,
+			len(found), suffix)
 	}
 	data, err := os.ReadFile(found[0])
 	if err != nil {

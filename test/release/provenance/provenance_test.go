@@ -37,19 +37,18 @@ func TestFolderIsComparedWithItsProvenance(t *testing.T) {
 		"a missing file": {func(t *testing.T, folder string) { remove(t, folder, "tool") }, "tool is missing"},
 		"an archive of another image": {func(t *testing.T, folder string) { put(t, folder, archive, image(t, other)) },
 			"holds the image " + other},
-		"an archive that is none": {func(t *testing.T, folder string) { put(t, folder, archive, "x") }, "isn't the archive " +
-			"of an image"},
-		"the signed text": {func(t *testing.T, folder string) {
-			put(t, folder, signed, envelope(t, get(t, folder, plain)))
-		}, ""},
+		"an archive that is none": {func(t *testing.T, folder string) { put(t, folder, archive, "x") },
+			"isn't the archive of an image"},
+		"the signed text": {func(t *testing.T, folder string) { put(t, folder, signed, envelope(t, get(t, folder, plain))) },
+			""},
 		"another signed text": {func(t *testing.T, folder string) { put(t, folder, signed, envelope(t, "{}")) },
 			"signs another text"},
 		"a statement of another type": {func(t *testing.T, folder string) {
 			put(t, folder, plain, strings.Replace(get(t, folder, plain), predicateType, "https://example.com", 1))
 		}, `of type "https://example.com"`},
 		"no statement": {func(t *testing.T, folder string) { remove(t, folder, plain) }, "has 0 files *.provenance.json"},
-		"two statements": {func(t *testing.T, folder string) { put(t, folder, "x.provenance.json", "{}") }, "has 2 files " +
-			"*.provenance.json"},
+		"two statements": {func(t *testing.T, folder string) { put(t, folder, "x.provenance.json", "{}") },
+			"has 2 files *.provenance.json"},
 		"no JSON": {func(t *testing.T, folder string) { put(t, folder, plain, "x") }, "isn't a statement of " +
 			"provenance"},
 	} {

@@ -54,8 +54,8 @@ func admit(r *api.Review) error {
 
 func admission() []client.Object {
 	mark := func(name, obj, key string) admissionv1.Variable {
-		return admissionv1.Variable{Name: name,
-			Expression: obj + `.metadata.?annotations[?"example.com/` + key + `"].orValue("")`}
+		return admissionv1.Variable{Name: name, Expression: obj + `.metadata.?annotations[?"example.com/` + key +
+			`"].orValue("")`}
 	}
 	rule := func(group string, resources ...string) admissionv1.NamedRuleWithOperations {
 		return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{

@@ -35,8 +35,8 @@ type listing struct {
 func (r *requests) lists() request {
 	l := listing{kind: pick(r, api.Services, api.Services, api.ConfigMaps, api.EndpointSlices, api.Endpoints),
 		place: pick(r, "", "-b", "all", "all"),
-		selector: pick(r, "", "", "watched=yes", "watched!=yes", "watched in (yes,no)", "!watched", "watched,watched notin "+
-			"(no)")}
+		selector: pick(r, "", "", "watched=yes", "watched!=yes", "watched in (yes,no)", "!watched",
+			"watched,watched notin (no)")}
 	if r.IntN(2) == 0 {
 		l.past = 1 + r.IntN(1000)
 	}

@@ -136,8 +136,8 @@ func validateSlice(now, was *discoveryv1.EndpointSlice) field.ErrorList {
 	}
 	for i := range now.Endpoints {
 		if len(now.Endpoints[i].Addresses) == 0 {
-			problems = append(problems, field.Required(field.NewPath("endpoints").Index(i).Child("addresses"), "must contain "+
-				"at least 1 address"))
+			problems = append(problems, field.Required(field.NewPath("endpoints").Index(i).Child("addresses"),
+				"must contain at least 1 address"))
 		}
 	}
 	return problems
@@ -159,8 +159,8 @@ func validateConfigMap(now, was *corev1.ConfigMap) field.ErrorList {
 	for key, value := range now.Data {
 		size += len(value)
 		if _, twice := now.BinaryData[key]; twice {
-			problems = append(problems, field.Invalid(field.NewPath("data").Key(key), key, "duplicate of key present in "+
-				"binaryData"))
+			problems = append(problems, field.Invalid(field.NewPath("data").Key(key), key,
+				"duplicate of key present in binaryData"))
 		}
 		for _, words := range validation.IsConfigMapKey(key) {
 			problems = append(problems, field.Invalid(field.NewPath("data").Key(key), key, words))

@@ -25,9 +25,8 @@ func (r *requests) next() request {
 	if r.IntN(10) == 0 {
 		return r.lists()
 	}
-	q := request{place: pick(r, "", "", "", "", "", "", "-b"),
-		verb: pick(r, "create", "create", "create", "create", "update", "update", "update/status", "patch", "patch",
-			"patch/status", "patch/status", "delete"),
+	q := request{place: pick(r, "", "", "", "", "", "", "-b"), verb: pick(r, "create", "create", "create", "create",
+		"update", "update", "update/status", "patch", "patch", "patch/status", "patch/status", "delete"),
 		version: pick(r, "", "", "now", "now", "old"), uid: pick(r, "", "", "", "own", "other")}
 	if kind != "service" && (q.verb == "update/status" || q.verb == "patch/status") {
 		q.verb = "patch"

@@ -135,8 +135,8 @@ func validateService(now, was *corev1.Service) field.ErrorList {
 		}
 	}
 	if !isLB && now.Spec.AllocateLoadBalancerNodePorts != nil {
-		problems = append(problems, field.Forbidden(spec.Child("allocateLoadBalancerNodePorts"), "may only be used when "+
-			"`type` is 'LoadBalancer'"))
+		problems = append(problems, field.Forbidden(spec.Child("allocateLoadBalancerNodePorts"),
+			"may only be used when `type` is 'LoadBalancer'"))
 	}
 	return append(problems, validateAddress(now)...)
 }
@@ -176,8 +176,8 @@ func validatePorts(svc *corev1.Service, path *field.Path) field.ErrorList {
 			}
 			once(fmt.Sprint("node port ", port.Protocol, port.NodePort), at.Child("nodePort"), port.NodePort)
 			if port.NodePort < firstNodePort || port.NodePort > lastNodePort {
-				problems = append(problems, field.Invalid(at.Child("nodePort"), port.NodePort, "provided port is not in the "+
-					"valid range. The range of valid ports is 30000-32767"))
+				problems = append(problems, field.Invalid(at.Child("nodePort"), port.NodePort,
+					"provided port is not in the valid range. The range of valid ports is 30000-32767"))
 			}
 		}
 	}
@@ -199,8 +199,8 @@ func validateAddress(svc *corev1.Service) field.ErrorList {
 			problems = append(problems, field.Required(path.Index(i).Child("ipMode"), "must be specified when `ip` is set"))
 		}
 		if ingress.IP == "" && ingress.IPMode != nil {
-			problems = append(problems, field.Forbidden(path.Index(i).Child("ipMode"), "may not be specified when `ip` is not "+
-				"set"))
+			problems = append(problems, field.Forbidden(path.Index(i).Child("ipMode"),
+				"may not be specified when `ip` is not set"))
 		}
 	}
 	return problems

@@ -81,8 +81,8 @@ func (s *Server) replace(kind Kind, key types.NamespacedName, before, after clie
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	if uid := after.GetUID(); uid != "" && uid != before.GetUID() {
-		return nil,
-			invalid(before, field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
+		return nil, invalid(before, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
 	}
 	keepMeta(before, after)
 	complete(after)

@@ -19,10 +19,8 @@ func (w *World) Frozen(before *World) string {
 	after.Slices = maps.Clone(w.Slices)
 	maps.DeleteFunc(after.Slices, func(_ types.NamespacedName, slice *discoveryv1.EndpointSlice) bool {
 		channel, carries := w.carriedChannel(slice)
-		return carries &&
-			(!w.isUnchanged(before, channel) ||
-				!w.isOlderMux(before,
-					types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}))
+		return carries && (!w.isUnchanged(before, channel) || !w.isOlderMux(before,
+			types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}))
 	})
 	served := map[types.NamespacedName]*mux{}
 	for _, key := range keysOf(before.Services) {

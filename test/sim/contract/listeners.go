@@ -101,9 +101,8 @@ func listener(mux types.NamespacedName, owner client.Object, kind string, preced
 func (r *Routing) setsOf(gateway *gatewayv1.Gateway) []*gatewayv1.ListenerSet {
 	var sets []*gatewayv1.ListenerSet
 	for _, set := range r.Sets {
-		if r.names(set, gateway) &&
-			isFrom(*gateway.Spec.AllowedListeners.Namespaces.From, gateway.Namespace, set.Namespace) &&
-			set.DeletionTimestamp == nil {
+		if r.names(set, gateway) && isFrom(*gateway.Spec.AllowedListeners.Namespaces.From, gateway.Namespace,
+			set.Namespace) && set.DeletionTimestamp == nil {
 			sets = append(sets, set)
 		}
 	}

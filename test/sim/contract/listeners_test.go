@@ -55,8 +55,8 @@ func listening(t *testing.T) *World {
 	mux.Spec.Ports = []corev1.ServicePort{{Name: "d1c4c588e708c760f748", Port: 443, Protocol: corev1.ProtocolTCP}}
 	mux.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.11"}}
 	w.Services[edgeMux] = mux
-	w.ConfigMaps[key("svc-mux",
-		"gateway-edge-port-allocations")] = &corev1.ConfigMap{Data: map[string]string{"allocations.json": `{"generation":1,
+	w.ConfigMaps[key("svc-mux", "gateway-edge-port-allocations")] = &corev1.ConfigMap{
+		Data: map[string]string{"allocations.json": `{"generation":1,
 		"portClaims":[{"namespace":"svc-mux","service":"gateway/edge/a","portName":"tcp","protocol":"TCP","channelPort":443,
 		"muxPort":443,"name":"d1c4c588e708c760f748"}]}`}}
 	carried := w.Slices[key("svc-mux", "mux-1")].DeepCopy()
