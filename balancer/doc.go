@@ -12,8 +12,7 @@
 //   - Without news, or with empty lists that contradict the claims, everything stays as it was. Package want decides
 //     that.
 //   - If the kernel refuses a transaction, the agent splits it until each refused part is alone. All other parts are in
-//     force. See
-//     refused.go.
+//     force. See refused.go.
 //   - The agent restores tables that other processes change or flush. See guard.go.
 //   - The agent writes no sysctls. It checks them, and names what to set.
 package balancer

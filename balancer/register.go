@@ -191,7 +191,6 @@ func (r *Registrar) noticeTwin(found *coordinationv1.Lease) {
 	other, is := lease.Read(found, r.Keys)
 	if is && other.Holder != "" && other.Holder != r.gateway.Holder && other.IsFresh(time.Now()) {
 		r.Log.Warnw("Another process renewed this gateway's Lease: if this warning comes again and again, give each "+
-			"machine another --name",
-			"gateway", r.gateway.Name, "holder", other.Holder)
+			"machine another --name", "gateway", r.gateway.Name, "holder", other.Holder)
 	}
 }

@@ -17,10 +17,9 @@ import (
 func FuzzOptions(f *testing.F) {
 	for _, words := range []string{
 		"NAMESPACE=infra", "DEFAULT_MUX_NAMESPACE=A\nAPI_PREFIX=mux.example.com\nSVC_LB_MUX_DEBUG=1", "",
-		"--default-mux-namespace=a\n--address=[::1]:1\n--log-level=DEBUG",
-		"NAMESPACE=a\n--address=:1\n--probe-address=:1", "NAMESPACE=a\n--cert-dir=\n--cert-name=..\n--key-name=/",
-		"NAMESPACE=a\n--key-name=a/b", "NAMESPACE=a\n--cert-name=.", "NAMESPACE=a\n--key-name=..",
-		"NAMESPACE=a\n--key-name=/",
+		"--default-mux-namespace=a\n--address=[::1]:1\n--log-level=DEBUG", "NAMESPACE=a\n--address=:1\n--probe-address=:1",
+		"NAMESPACE=a\n--cert-dir=\n--cert-name=..\n--key-name=/", "NAMESPACE=a\n--key-name=a/b", "NAMESPACE=a\n--cert-name=.",
+		"NAMESPACE=a\n--key-name=..", "NAMESPACE=a\n--key-name=/",
 		"NAMESPACE=a\nPREDICT=yes\nPREDICT_STRICT=1\nPREDICT_HIDE_HOLDERS=maybe", "NAMESPACE=a\n--predict-strict",
 		"NAMESPACE=a\n--cert-interval=1ns\n--drain-delay=-1s\n--drain-timeout=9e9h",
 	} {

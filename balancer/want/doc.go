@@ -16,10 +16,8 @@
 //
 //   - Claims, muxes or slices that weren't read yet are another state than empty ones.
 //   - An empty list is treated as unread where it contradicts the claims or the tables from before. Without any slices,
-//     the backends
-//     of a number stay as long as its mux has the number.
+//     the backends of a number stay as long as its mux has the number.
 //   - An address goes only if its claim is gone or released and the mux's status doesn't show it any more. The
-//     controller hides an
-//     address before it releases it, so both sources agree in the end.
+//     controller hides an address before it releases it, so both sources agree in the end.
 //   - A mux that is missing from the list keeps its services from before until its claim is released.
 package want

@@ -20,9 +20,8 @@ import (
 func FuzzWhy(f *testing.F) {
 	for _, query := range []string{
 		"service=shop/web", "service=svc-mux/mux", "service=shop%2fweb", "service=a/b/c", "service=/a", "service=a/",
-		"service=", "",
-		"service=shop/web&service=x", "Service=a/b", "service=%ff/%00", "service=%3Cscript%3E/%e2%80%ae", ";service=a/b",
-		"service=%zz",
+		"service=", "", "service=shop/web&service=x", "Service=a/b", "service=%ff/%00", "service=%3Cscript%3E/%e2%80%ae",
+		";service=a/b", "service=%zz",
 		"service=" + strings.Repeat("a", 300) + "/" + strings.Repeat("b", 213),
 	} {
 		f.Add(query)

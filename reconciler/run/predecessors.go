@@ -19,8 +19,7 @@ import (
 //   - A process starts to work only after a list without predecessors.
 //   - A process stops working when a list has one, for example after a rollback to the original.
 //   - A failed list changes nothing. Without the right to list pods, the process isn't ready, so a rollout stops before
-//     it
-//     ends the working pods.
+//     it ends the working pods.
 type predecessors struct {
 	client    kubernetes.Interface
 	namespace string

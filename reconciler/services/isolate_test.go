@@ -109,8 +109,7 @@ func TestDryRunsFindTheRefusedChannel(t *testing.T) {
 			}
 			if served != test.served || server.writes > 1 || passes > test.passes || server.dryRuns > test.dryRuns {
 				t.Errorf("%d channels are served, want %d; %d passes, want at most %d; %d writes, want at most 1; %d dry runs, "+
-					"want at most %d",
-					served, test.served, passes, test.passes, server.writes, server.dryRuns, test.dryRuns)
+					"want at most %d", served, test.served, passes, test.passes, server.writes, server.dryRuns, test.dryRuns)
 			}
 			for i := range server.mux.Spec.Ports[:max(served-1, 0)] {
 				if at := server.mux.Spec.Ports[i].Port; test.nodePorts == 40 && at > 1040 {

@@ -85,9 +85,8 @@ func TestAgentsHaveTwoCapabilities(t *testing.T) {
 		t.Error("the agent has a CPU limit")
 	}
 	want := []string{"agent", "--api-prefix=svc-mux.nowake.ai", "--namespace=infra", "--pool=rack", "--zone=$(ZONE)",
-		"--probe-address=:8082",
-		"--interface=eth1", "--return-path=routed", "--backend-networks=10.0.0.0/8", "--vrrp-unicast",
-		"--advert-interval=200ms", "--probe-backends=2s"}
+		"--probe-address=:8082", "--interface=eth1", "--return-path=routed", "--backend-networks=10.0.0.0/8",
+		"--vrrp-unicast", "--advert-interval=200ms", "--probe-backends=2s"}
 	if diff := cmp.Diff(want, pod.Containers[0].Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}

@@ -43,16 +43,14 @@ func TestNotes(t *testing.T) {
 	}{
 		"by default": {"--set=webhook.replicas=2", []string{
 			"kubectl get service mux --namespace infra", "helm test svc-mux --namespace infra",
-			"loadBalancerClass: svc-mux.nowake.ai/mux.infra",
-			"the mux infra/mux", "EndpointSlices", "drain.onDelete=true", "lease infra/svc-mux", "the pod infra/svc-mux-test",
-			"svc-mux-webhook-ca and svc-mux-webhook-tls",
-			"--set defaultLoadBalancer.provider=aws",
-			"http://localhost:8080", "kubectl port-forward deployment/svc-mux 8080 --namespace infra",
+			"loadBalancerClass: svc-mux.nowake.ai/mux.infra", "the mux infra/mux", "EndpointSlices", "drain.onDelete=true",
+			"lease infra/svc-mux", "the pod infra/svc-mux-test", "svc-mux-webhook-ca and svc-mux-webhook-tls",
+			"--set defaultLoadBalancer.provider=aws", "http://localhost:8080",
+			"kubectl port-forward deployment/svc-mux 8080 --namespace infra",
 		}, []string{"not passed on", "replicaCount is"}, 1},
 		"with the original's values": {originals, []string{
 			"image, command, args, livenessProbe, readinessProbe, startupProbe, service", "not passed on: debugWeb.ingress",
-			"mux infra/edge", "replicaCount is 1",
-			"loadBalancerClass: mux.example.com/edge.infra",
+			"mux infra/edge", "replicaCount is 1", "loadBalancerClass: mux.example.com/edge.infra",
 		}, nil, 1},
 		"without a mux": {"--set=defaultLoadBalancer.create=false", []string{
 			"multiplexer: \"true\"", "kubectl get service edge", "loadBalancerClass: svc-mux.nowake.ai/edge.infra",

@@ -12,9 +12,8 @@ import (
 func newerValues() []string {
 	return []string{
 		"certs.certManager.nameConstraints", "debugWeb.auth.mode", "defaultLoadBalancer.provider", "externalDNS", "gateways",
-		"images.gateway",
-		"networkPolicy.egress",
-		"networkPolicy.reviewsFrom", "portChanges", "rbac.restrictedEndpoints", "restraint.tolerate", "webhook.clientCA",
+		"images.gateway", "networkPolicy.egress", "networkPolicy.reviewsFrom", "portChanges", "rbac.restrictedEndpoints",
+		"restraint.tolerate", "webhook.clientCA",
 	}
 }
 

@@ -49,9 +49,8 @@ func (p *promises) service(c *api.Change, process *process) string {
 func (p *promises) foreign(before, now *corev1.Service) string {
 	keys := p.sim.language.Keys()
 	ours := []string{keys.Ports, keys.Generation, keys.Ledger, keys.Channels, keys.Topology, keys.Summary,
-		keys.AggregatedExternalDNS,
-		validation.FormerHostname, validation.FormerCloudflareProxied, validation.ExternalDNSHostname,
-		validation.CloudflareProxied}
+		keys.AggregatedExternalDNS, validation.FormerHostname, validation.FormerCloudflareProxied,
+		validation.ExternalDNSHostname, validation.CloudflareProxied}
 	rest := func(annotations map[string]string) map[string]string {
 		annotations = maps.Clone(annotations)
 		maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(ours, key) })

@@ -168,8 +168,7 @@ func (w *world) owner() string {
 		return w.createMux(key)
 	}
 	settings := []string{"port-range", "explicit-range", "max-ports", "allowed-namespaces", "release-grace", "placeholder",
-		"disabled",
-		"allocation-configmap", "deleted", "selector", "multiplexer"}
+		"disabled", "allocation-configmap", "deleted", "selector", "multiplexer"}
 	if w.habits.bounds {
 		settings = append(settings, "max-ports-per-namespace", "allowed-protocols", "allowed-hostnames")
 	}

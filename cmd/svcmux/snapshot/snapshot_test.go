@@ -33,10 +33,9 @@ var update = flag.Bool("update", false, "rewrite golden files")
 func tenant() []string {
 	return []string{
 		"services", "services/svc-mux", "endpointslices", "endpointslices/svc-mux", "configmaps/svc-mux",
-		"configmaps/ingress-nginx", "deployments",
-		"deployments/shop", "validatingwebhookconfigurations", "version", "subjectaccessreviews", "daemonsets", "nodes",
-		"gatewayclasses", "gateways", "gateways/infra", "gateways/quay", "listenersets", "tcproutes", "udproutes",
-		"referencegrants", "namespaces",
+		"configmaps/ingress-nginx", "deployments", "deployments/shop", "validatingwebhookconfigurations", "version",
+		"subjectaccessreviews", "daemonsets", "nodes", "gatewayclasses", "gateways", "gateways/infra", "gateways/quay",
+		"listenersets", "tcproutes", "udproutes", "referencegrants", "namespaces",
 	}
 }
 

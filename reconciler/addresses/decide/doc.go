@@ -13,18 +13,15 @@
 //
 //   - Claimed before answered: agents program only what the ConfigMap says.
 //   - Answered before shown: a status gets an address only if the stored claims have it, and as many live gateways as
-//     the mux asks for
-//     report that their kernels translate it.
+//     the mux asks for report that their kernels translate it.
 //   - Hidden before released: claims lose an address only in a pass that saw, in live lists, no status with it.
 //
 // No missing news takes anything away:
 //
 //   - A claim is released only if live lists lack its mux for the whole grace, or if a watch told the mux's deletion
-//     and a live list lacks
-//     it.
+//     and a live list lacks it.
 //   - A stale Lease is an alarm, and changes no seat. A gateway without a Lease leaves the seats only if a live list
-//     lacks it, too,
-//     and another gateway is alive.
+//     lacks it, too, and another gateway is alive.
 //   - Claims that can't be read are left as they are, and so are all statuses.
 //
 // The package is pure and total.

@@ -82,8 +82,7 @@ func printed(d decide.Decision, strays []decide.Status) string {
 	}
 	f := d.Figures
 	fmt.Fprintf(&b, "held %d, released %d of %d; gateways %d, live %d; uncarried %d; frozen %t\n", f.Held, f.Released,
-		f.Size, f.Gateways, f.Live,
-		f.Uncarried, f.IsFrozen)
+		f.Size, f.Gateways, f.Live, f.Uncarried, f.IsFrozen)
 	return b.String()
 }
 

@@ -124,8 +124,7 @@ func textIntervalWaits(name string, interval time.Duration) string {
 
 func textCapacity(name string, capacity int, pool string, most int) string {
 	return fmt.Sprintf("gateway %s says --capacity %d, and pool %s allows %d: it counts as %d; raise maxCapacity of the "+
-		"pool, or lower --capacity",
-		name, capacity, pool, most, most)
+		"pool, or lower --capacity", name, capacity, pool, most, most)
 }
 
 func textInPool(name string, a netip.Addr, pool string) string {

@@ -34,13 +34,11 @@ type Excess struct {
 func (e *Excess) Message(namespace string) string {
 	if e.Used == MaxEndpoints {
 		return fmt.Sprintf("%d of %d %s endpoints are used: a port on gateways may have %d: use fewer and larger pods, or "+
-			"a second channel",
-			e.Used, e.Has, e.Family, MaxEndpoints)
+			"a second channel", e.Used, e.Has, e.Family, MaxEndpoints)
 	}
 	return fmt.Sprintf("%d of %d %s endpoints are used for each of %d ports: beyond %d endpoints for each port, the "+
 		"channels of namespace %s may have %d together on the mux, and all channels %d: use fewer ports or pods, or "+
-		"another mux", e.Used, e.Has, e.Family, e.Ports, FreeEndpoints,
-		namespace, MaxSharedOfNamespace, MaxShared)
+		"another mux", e.Used, e.Has, e.Family, e.Ports, FreeEndpoints, namespace, MaxSharedOfNamespace, MaxShared)
 }
 
 // demand is what a channel's slices of one family need of a mux.

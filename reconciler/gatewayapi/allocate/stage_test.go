@@ -110,11 +110,9 @@ func (s *stage) restart() {
 	s.cache = gatewaytest.NewShelf()
 	s.todo, s.later = map[string]map[types.NamespacedName]bool{"gateway": {}, "route": {}}, map[types.NamespacedName]bool{}
 	w := gatewaytest.Writer{Server: s.api}
-	options := &Options{Language: s.language, Events: nobody{}, Budget: budget.Limit{}, RebuildFrom: func() time.Time {
-		return s.rebuildFrom
-	},
-		// in one order, so that a history can be played again
-		Now: func() time.Time { return s.now }, Log: logr.Discard(), WritesAtOnce: 1}
+	options := &Options{Language: s.language, Events: nobody{}, Budget: budget.Limit{},
+		RebuildFrom: func() time.Time { return s.rebuildFrom }, Now: func() time.Time { return s.now },
+		Log: logr.Discard(), WritesAtOnce: 1} // in one order, so that a history can be played again
 	s.line = &line{Options: options, keys: s.keys, kinds: run.Kinds{"Gateway", "ListenerSet", "TCPRoute", "UDPRoute"},
 		cache: s.cache, live: w, write: w,
 		store: ledger.NewStore(s.keys, s.cache, w, w), memories: map[types.NamespacedName]*memory{}}

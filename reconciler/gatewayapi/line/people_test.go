@@ -25,8 +25,7 @@ func jsonOf(value any) (string, error) {
 // deed lets people do something.
 func (h *history) deed() {
 	switch pick(h, "deed", "gateway", "gateway", "set", "set", "set", "route", "route", "route", "route", "service",
-		"service", "grant", "grant", "namespace",
-		"foreign", "number", "address", "address", "restart", "release") {
+		"service", "grant", "grant", "namespace", "foreign", "number", "address", "address", "restart", "release") {
 	case "gateway":
 		h.gateway()
 	case "set":

@@ -17,8 +17,7 @@ func parseTemplate(cm *corev1.ConfigMap) (read.Template, error) {
 	text, has := cm.Data[templateKey]
 	if !has {
 		return read.Template{}, fmt.Errorf("ConfigMap %s/%s has no key %q: put a part of a Service there, with "+
-			"metadata.annotations and spec.loadBalancerClass", cm.Namespace,
-			cm.Name, templateKey)
+			"metadata.annotations and spec.loadBalancerClass", cm.Namespace, cm.Name, templateKey)
 	}
 	var svc corev1.Service
 	if err := yaml.UnmarshalStrict([]byte(text), &svc); err != nil {

@@ -279,9 +279,8 @@ func (h *history) owner() {
 	}
 	svc = svc.DeepCopy()
 	setting := pick(h, "setting", "port-range", "explicit-range", "max-ports", "max-ports-per-namespace",
-		"allowed-namespaces",
-		"allowed-protocols", "release-grace", "placeholder", "disabled", "multiplexer", "helm", "selector", "deleted", "gke",
-		"synced again", "allocation-configmap", "allocation-configmap")
+		"allowed-namespaces", "allowed-protocols", "release-grace", "placeholder", "disabled", "multiplexer", "helm",
+		"selector", "deleted", "gke", "synced again", "allocation-configmap", "allocation-configmap")
 	switch setting {
 	case "deleted":
 		h.note("the mux is deleted")

@@ -91,6 +91,5 @@ func textMoved(from, to string) string { return fmt.Sprintf("moved from ConfigMa
 func textOutdated(read *Reading, stamp int64) string {
 	return fmt.Sprintf("ConfigMap %s is of generation %d, and the mux's ports of generation %d: it is an older copy, or "+
 		"somebody edited the mux's annotation generation; put that back, or delete the ConfigMap, and it is rebuilt from "+
-		"the mux", read.Name,
-		read.Ledger.Generation, stamp)
+		"the mux", read.Name, read.Ledger.Generation, stamp)
 }

@@ -59,8 +59,7 @@ func (c *Cluster) CountPassedBy(ctx context.Context, ports ...string) (*PassedBy
 		{"v4", "ipv4_addr", "ip", poolIPv4}, {"v6", "ipv6_addr", "ip6", poolIPv6},
 	} {
 		fmt.Fprintf(&script, "add set inet %s %s { type %s . inet_service . inet_service; flags dynamic, timeout; timeout "+
-			"%ds; size 65535; }\n",
-			p.table, family.name, family.kind, kept)
+			"%ds; size 65535; }\n", p.table, family.name, family.kind, kept)
 		fmt.Fprintf(&script, "add rule inet %s forward %s daddr %s tcp dport { %s } ct state new "+
 			"add @%s { %[2]s saddr . tcp sport . tcp dport }\n",
 			p.table, family.header, family.pool, strings.Join(ports, ", "), family.name)

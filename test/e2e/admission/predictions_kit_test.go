@@ -171,8 +171,7 @@ func manifest(namespace, name, mux, port string, annotations ...string) string {
 func muxManifest(name string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n  namespace: %s\n  annotations: "+
 		"{%s/multiplexer: \"true\"}\nspec:\n  type: LoadBalancer\n  allocateLoadBalancerNodePorts: false\n  ports: [{name: "+
-		"placeholder, port: 101}]\n",
-		name, namespace, prefix)
+		"placeholder, port: 101}]\n", name, namespace, prefix)
 }
 
 // port returns the port that the reconciler puts on a mux for a channel's port.

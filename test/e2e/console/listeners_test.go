@@ -86,9 +86,8 @@ func TestListeners(t *testing.T) {
 
 	b.goTo("#/mux/infra/gateway-edge")
 	b.Says("infra/edge", "1 channel, 4 listeners", "TCPRoute infra/web", "TCPRoute infra/younger waits", "which is older",
-		"1 of 2 backends ready",
-		"shop/broker › tcp", "no route", "UnsupportedProtocol", "protocol HTTP isn't supported", "MuxPortConflict",
-		"shop/store", "443/TCP")
+		"1 of 2 backends ready", "shop/broker › tcp", "no route", "UnsupportedProtocol", "protocol HTTP isn't supported",
+		"MuxPortConflict", "shop/store", "443/TCP")
 	for _, like := range []string{"light", "dark"} {
 		b.Do(browser.Scheme(like))
 		for _, poor := range b.Poor() {

@@ -125,8 +125,7 @@ func (w *world) leaves(t *testing.T, before []string, notes string) {
 	want := []string{
 		"ConfigMap svc-mux/" + strings.TrimPrefix(strings.TrimSpace(ledger), "configmap/"),
 		"Lease svc-mux/svc-mux", "Pod svc-mux/svc-mux-test", "Secret svc-mux/svc-mux-webhook-ca",
-		"Secret svc-mux/svc-mux-webhook-tls",
-		"Service default/web", "Service svc-mux/mux",
+		"Secret svc-mux/svc-mux-webhook-tls", "Service default/web", "Service svc-mux/mux",
 	}
 	for _, object := range want {
 		if _, name, _ := strings.Cut(object, "/"); !strings.Contains(notes, name) && !strings.HasPrefix(object, "ConfigMap") {

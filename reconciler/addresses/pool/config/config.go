@@ -157,8 +157,7 @@ func (y *poolYAML) pool() (Pool, error) {
 		p.AdvertInterval, err = time.ParseDuration(y.AdvertInterval)
 		if err != nil || !claims.IsInterval(p.AdvertInterval) {
 			errs = append(errs, fmt.Errorf("advertInterval %q: write a time from %s to %s in steps of %s, such as 200ms",
-				y.AdvertInterval,
-				claims.IntervalStep, claims.LongestInterval, claims.IntervalStep))
+				y.AdvertInterval, claims.IntervalStep, claims.LongestInterval, claims.IntervalStep))
 		}
 	}
 	if n := p.MuxesPerNamespace; n < 1 || n > maxMuxesPerNamespace {
