@@ -69,7 +69,7 @@ func (r *release) upgrade(t *testing.T, templates ...string) {
 // reconcile runs the reconciler with the chart's rights.
 func (r *release) reconcile(t *testing.T, edit func(*run.Process)) (stop func()) {
 	t.Helper()
-	options := process.DefaultOptions(func(string) string { return "" })
+	options := run.DefaultOptions(func(string) string { return "" })
 	options.APIPrefix, options.Namespace, options.ProbeAddress = r.prefix, namespace, "127.0.0.1:0"
 	options.LeaseName = r.name
 	options.RetryPeriod = time.Second

@@ -77,7 +77,7 @@ func TestLeaderStaysLeader(t *testing.T) {
 // reconcile runs a reconciler with the default times until the test ends.
 func (w *world) reconcile(t *testing.T) {
 	t.Helper()
-	options := process.DefaultOptions(func(string) string { return "" })
+	options := run.DefaultOptions(func(string) string { return "" })
 	options.Namespace, options.LeaseName, options.ProbeAddress = namespace, "svc-mux", "127.0.0.1:0"
 	options.Predecessors = "app=none"
 	options.Console = "false"
