@@ -149,8 +149,7 @@ func seenAs(keys validation.Keys, slice *discoveryv1.EndpointSlice) string {
 	text := fmt.Sprintf("ours: %t, of %s %t, named so: %t, records %v\n", ours, channel, told,
 		project.HasOwnName(keys, slice), project.RecordsOf(keys, list))
 	if ours {
-		text += fmt.Sprintf("on %s, owned by %v: %s\n", project.MuxOfSlice(keys, slice), project.OwnersOfSlice(slice),
-			jsonOf(project.Subsets(list)))
+		text += fmt.Sprintf("on %s, owned by %v\n", project.MuxOfSlice(keys, slice), project.OwnersOfSlice(slice))
 	} else if service := slice.Labels[discoveryv1.LabelServiceName]; service != "" {
 		all := []corev1.ServicePort{{Name: "http"}, {Name: "http", Protocol: "UDP"}, {Name: "dns", Protocol: "UDP"}}
 		text += fmt.Sprintf("of %s: %d, %d\n", service, project.BackingOf(list, all, nil),

@@ -15,7 +15,7 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-// Drained removes slices and legacy Endpoints from muxes that have no ports of ours any more.
+// Drained removes slices and Endpoints from muxes that have no ports of ours any more.
 type Drained struct {
 	Keys   validation.Keys
 	Cache  client.Reader
@@ -62,7 +62,7 @@ func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, err
 // Endpoints empties the Endpoints object of a mux, if it is ours or the original's. The mux owns the object, so
 // Kubernetes deletes both together.
 //
-//nolint:staticcheck // Endpoints are deprecated, and written on request
+//nolint:staticcheck // Endpoints are deprecated, and the original writes them
 func (d *Drained) Endpoints(ctx context.Context, mux types.NamespacedName) error {
 	is, err := read(ctx, d.Live, mux, &corev1.Endpoints{})
 	if err != nil {

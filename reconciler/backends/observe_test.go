@@ -82,7 +82,7 @@ func TestOptionsAreCompleted(t *testing.T) {
 		"Live":    func(o *Options) { o.Live = nil },
 		"Tell":    func(o *Options) { o.Tell = nil },
 	} {
-		o := Options{Claims: s.Claims, Waker: &Waker{}, Writer: s.Writer, Live: liveDesk{}, Tell: start(t).Tell}
+		o := Options{Claims: s.Claims, Waker: &Waker{}, Writer: s.Writer, Live: s.cache, Tell: start(t).Tell}
 		miss(&o)
 		if err := o.complete(); (err == nil) != (name == "nothing") {
 			t.Errorf("without %s: %v", name, err)

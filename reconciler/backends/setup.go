@@ -40,7 +40,7 @@ type Options struct {
 	Language validation.Language
 	Claims   Claims
 	Waker    *Waker
-	// Writer writes slices and Endpoints. In a dry run it writes nothing.
+	// Writer writes slices, and removes Endpoints. In a dry run it writes nothing.
 	Writer client.Writer
 	// Print makes a dry run: it gets each decision, and nothing is applied. It may be nil.
 	Print func(*project.Decision)
@@ -57,8 +57,6 @@ type Options struct {
 	LooksAfter func(mux types.NamespacedName) bool
 	// Concurrency is how many channels of one namespace are reconciled at once; DefaultConcurrency if 0.
 	Concurrency int
-	// LegacyEndpoints asks for an Endpoints object on each mux, for readers that don't know slices.
-	LegacyEndpoints bool
 	// Now is time.Now if nil.
 	Now func() time.Time
 }
@@ -79,22 +77,17 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Setup registers the line, the sweeper, and the takeover or the writer of legacy Endpoints with a manager, whose cache
-// has the Index.
+// Setup registers the line, the sweeper and the takeover with a manager, whose cache has the Index.
 func Setup(mgr manager.Manager, options Options) error {
 	if err := options.complete(); err != nil {
 		return err
 	}
 	l := newLine(options, mgr.GetCache())
-	endpoints := setupTakeover
-	if options.LegacyEndpoints {
-		endpoints = setupLegacy
-	}
 	err := add(mgr, "backends", l, options.Concurrency,
 		source.Kind[client.Object](mgr.GetCache(), &discoveryv1.EndpointSlice{}, l.onSlice()),
 		source.Kind(mgr.GetCache(), &corev1.Service{}, controllers.OnChange(l.onService)),
 		options.Waker.source())
-	return errors.Join(err, setupSweeper(mgr, l), endpoints(mgr, l))
+	return errors.Join(err, setupSweeper(mgr, l), setupTakeover(mgr, l))
 }
 
 // add adds a controller that reconciles up to share objects of a namespace at once. With a share of 1 it reconciles one

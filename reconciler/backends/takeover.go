@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -90,11 +89,6 @@ const (
 	originalLabel = "app.kubernetes.io/managed-by"
 	original      = "svc-lb-mux"
 )
-
-// OursAmongEndpoints selects the Endpoints that the cache must have.
-func OursAmongEndpoints() labels.Selector {
-	return labels.SelectorFromSet(labels.Set{originalLabel: original})
-}
 
 // missing returns why the slices that Kubernetes mirrors from a mux's Endpoints are still needed. It returns "" once
 // our slices have the same backends: then the mirrored slices may go without a gap.

@@ -59,9 +59,6 @@ func cacheOptions(options *Options, language validation.Language) cache.Options 
 				Transform: trim(func(object *metav1.PartialObjectMetadata) {
 					ledger.Trim(object, language.Keys())
 				})},
-			// Read only if legacy Endpoints are on.
-			&corev1.Endpoints{}: {Label: backends.OursAmongEndpoints(), Namespaces: muxNamespaces},
-			//nolint:staticcheck // deprecated, but some readers still need it
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
 	}

@@ -110,20 +110,15 @@ func (p printer) writer(real client.Client) client.Writer {
 	return &dryWriter{Writer: nil, out: p.out}
 }
 
-// dryWriter prints writes instead of making them. It is only for the Endpoints of a mux: plans cover all other writes.
+// dryWriter prints writes instead of making them. It is only for the original's Endpoints: plans cover all other writes.
 type dryWriter struct {
 	client.Writer // nil: any other call panics, and fails a test
 	out           io.Writer
 }
 
 func (w *dryWriter) would(verb string, obj client.Object) error {
-	_, err := fmt.Fprintf(w.out, "dry run: %s %T %s: the original's object, or our replacement for it\n",
-		verb, obj, client.ObjectKeyFromObject(obj))
+	_, err := fmt.Fprintf(w.out, "dry run: %s %T %s: the original's object\n", verb, obj, client.ObjectKeyFromObject(obj))
 	return err
-}
-
-func (w *dryWriter) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
-	return w.would("create", obj)
 }
 
 func (w *dryWriter) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {

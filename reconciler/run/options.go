@@ -57,8 +57,6 @@ type Options struct {
 	PortChangesPace  time.Duration
 	// Writes limits concurrent writes: of channels of one mux, and of backends in one namespace.
 	Writes int
-	// LegacyEndpoints writes an Endpoints object for each mux, too.
-	LegacyEndpoints bool
 	// GatewayAPIAllocator gives routes of the Gateway API numbers on Gateways.
 	GatewayAPIAllocator bool
 	// GatewayAPIImplementation serves Gateways of our GatewayClasses.
@@ -128,8 +126,6 @@ func (o *Options) AddFlags(set *flag.FlagSet) {
 	span(&o.PortChangesPace, "port-changes-pace", "`time` after which one more such pass is allowed; 0 means no limit")
 	set.IntVar(&o.Writes, "writes", o.Writes,
 		"`number` of concurrent writes: of the channels of one mux, and of the backends of one namespace")
-	set.BoolVar(&o.LegacyEndpoints, "legacy-endpoints", o.LegacyEndpoints,
-		"also write an Endpoints object for each mux, for readers that don't know EndpointSlices")
 	set.BoolVar(&o.GatewayAPIImplementation, "gateway-api-implementation", o.GatewayAPIImplementation,
 		"serve Gateways of the Gateway API whose GatewayClass names this controller")
 	set.BoolVar(&o.GatewayAPIAllocator, "gateway-api-allocator", o.GatewayAPIAllocator,

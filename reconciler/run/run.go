@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -168,16 +167,8 @@ func (p Process) newTerms(ctx context.Context, m *processManager, timeline *cons
 
 // fillCache starts the informers that no index starts, so that a standby's cache is as full as a leader's.
 func (p Process) fillCache(ctx context.Context, m *processManager) error {
-	objects := []client.Object{ledger.Object()}
-	if p.Options.LegacyEndpoints {
-		objects = append(objects, &corev1.Endpoints{}) //nolint:staticcheck // deprecated, and written on request
-	}
-	var errs []error
-	for _, object := range objects {
-		_, err := m.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false))
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	_, err := m.GetCache().GetInformer(ctx, ledger.Object(), cache.BlockUntilSynced(false))
+	return err
 }
 
 // setup builds the lines of a term.
@@ -214,8 +205,7 @@ func (p Process) setup(ctx context.Context, m manager.Manager, language validati
 		Language: language, Claims: board.Known, Claimants: gateways.ofBackends(), Waker: waker,
 		Writer: out.print.writer(m.GetClient()), Print: out.print.slices, Live: m.GetAPIReader(),
 		Tell: tell(m.GetCache(), out.events), LooksAfter: line.LooksAfter, Reports: reports, Metrics: carried,
-		Concurrency: p.Options.Writes, LegacyEndpoints: p.Options.LegacyEndpoints,
-		Now: p.Now,
+		Concurrency: p.Options.Writes, Now: p.Now,
 	})
 }
 
@@ -253,6 +243,6 @@ func restConfig(file, version string) (*rest.Config, error) {
 	}
 	kube.UserAgent = "svc-lb-mux-reconciler/" + version
 	kube.QPS, kube.Burst = -1, -1           // API Priority and Fairness is the limiter
-	kube.WarningHandler = rest.NoWarnings{} // we read Endpoints although they are deprecated
+	kube.WarningHandler = rest.NoWarnings{} // the takeover reads Endpoints although they are deprecated
 	return kube, nil
 }

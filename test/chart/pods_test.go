@@ -18,7 +18,7 @@ import (
 
 // everything switches on what is off by default, and sets two replicas where the default is one.
 func everything() []string {
-	return []string{"--set=replicaCount=2,drain.onDelete=true,policy.enabled=true,backends.legacyEndpoints=true", pools}
+	return []string{"--set=replicaCount=2,drain.onDelete=true,policy.enabled=true", pools}
 }
 
 // TestPodsAreRestricted checks the restricted Pod Security Standard, and a read-only root file system.

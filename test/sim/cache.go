@@ -41,7 +41,7 @@ func newMemory(server *api.Server, kinds []api.Kind, selectors map[api.Kind]labe
 }
 
 func kinds() []api.Kind {
-	return []api.Kind{api.Services, api.ConfigMaps, api.EndpointSlices, api.Endpoints}
+	return []api.Kind{api.Services, api.ConfigMaps, api.EndpointSlices}
 }
 
 // Get implements client.Reader.

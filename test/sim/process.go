@@ -60,7 +60,7 @@ func (s *Sim) newProcess(behind int64) *process {
 		beganAt: map[types.NamespacedName]time.Time{},
 		learnt:  map[types.NamespacedName]*corev1.Service{}, read: map[types.NamespacedName]*corev1.ConfigMap{}}
 	p.cache = newMemory(s.server, kinds(),
-		map[api.Kind]labels.Selector{api.ConfigMaps: record.Selector(), api.Endpoints: backends.OursAmongEndpoints()}, s.trim)
+		map[api.Kind]labels.Selector{api.ConfigMaps: record.Selector()}, s.trim)
 	p.cache.backwards = s.rng.IntN(2) == 0
 	if s.hasGateways() {
 		p.served = newServed(s, p)

@@ -91,9 +91,6 @@ httpGet: {path: {{ . }}, port: metrics}
 {{- with include "svc-mux.certArgs" . }}
 {{ . }}
 {{- end }}
-{{- if .Values.backends.legacyEndpoints }}
-- --legacy-endpoints
-{{- end }}
 {{- if (.Values.gatewayApi).allocator }}
 - --gateway-api-allocator
 {{- end }}

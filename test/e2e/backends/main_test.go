@@ -57,7 +57,6 @@ func TestBackends(t *testing.T) {
 		{"metrics of a deleted mux are deleted", series},
 		{"the original's Endpoints are taken over without a gap", takeover},
 		{"the original's Endpoints stay while they are the only backends", takeoverWaits},
-		{"Endpoints are written on request", legacyEndpoints},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(t, w) }) {
 			t.Log("the controller's log:\n" + lastLog())

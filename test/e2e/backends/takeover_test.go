@@ -12,9 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"nowake.ai/svc-lb-mux/reconciler/backends"
 	"nowake.ai/svc-lb-mux/reconciler/backends/project"
-	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/test/cluster/cluster"
 )
 
@@ -191,72 +189,4 @@ func takeoverWaits(t *testing.T, w world) {
 	w.Kubectl(t, "patch", "service", "--namespace="+muxes, "waits", "--type=json", "-p",
 		`[{"op":"remove","path":"/spec/ports/1"}]`)
 	w.gone(t, "waits")
-}
-
-func legacyEndpoints(t *testing.T, w world) {
-	w.mux(t, "legacy", "aaaaaaa")
-	w.channel(t, "legacy", "legacy", "http")
-	w.source(t, "legacy", "legacy", []string{"http:8080"}, []string{"10.0.0.1", "10.0.0.2-"})
-	w.leave(t, "legacy", `[{addresses: [{ip: 10.0.0.1}], ports: [{name: aaaaaaa, port: 8080}]}]`, "aaaaaaa")
-	guard := w.guard(t, "legacy", "aaaaaaa")
-	r := w.run(t, func(o *backends.Options) { o.LegacyEndpoints = true })
-	r.board.set("legacy", "legacy", "http=aaaaaaa")
-	w.carries(t, "legacy", "aaaaaaa 8080: 10.0.0.1 10.0.0.2-")
-	says := func(want string) {
-		t.Helper()
-		cluster.Eventually(t, "the Endpoints say "+want, func(ctx context.Context) error {
-			is, err := w.Client.CoreV1().Endpoints(muxes).Get(ctx, "legacy", metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			got := is.Labels[discoveryv1.LabelSkipMirror]
-			for _, subset := range is.Subsets {
-				got += fmt.Sprintf(" %s %d %d", subset.Ports[0].Name, len(subset.Addresses), len(subset.NotReadyAddresses))
-			}
-			if got != want {
-				return fmt.Errorf("the Endpoints are %q", got)
-			}
-			return nil
-		})
-	}
-	says("true aaaaaaa 1 1")
-	guard(t)
-	if got := r.costs(t, func() {
-		w.source(t, "legacy", "legacy", []string{"http:8080"}, []string{"10.0.0.1", "10.0.0.2"})
-		says("true aaaaaaa 2 0")
-	}); got != "1 get endpoints, 1 patch endpoints, 1 patch endpointslices" {
-		t.Errorf("unchanged Endpoints cost %s", got)
-	}
-	legacyDrift(t, w, r, says)
-	r.board.set("legacy", "legacy")
-	says("true")
-	w.mux(t, "legacy-new", "aaaaaaa")
-	r.board.set("legacy-new", "nobody")
-	cluster.Eventually(t, "missing Endpoints are written", func(ctx context.Context) error {
-		is, err := w.Client.CoreV1().Endpoints(muxes).Get(ctx, "legacy-new", metav1.GetOptions{})
-		if err == nil && is.Labels[discoveryv1.LabelSkipMirror] != "true" {
-			t.Errorf("Kubernetes would mirror the Endpoints: %v", is.Labels)
-		}
-		return err
-	})
-}
-
-// legacyDrift changes and deletes the legacy Endpoints that the reconciler wrote.
-func legacyDrift(t *testing.T, w world, r *running, says func(string)) {
-	t.Helper()
-	if got := r.costs(t, func() {
-		w.Kubectl(t, "label", "endpoints", "--namespace="+muxes, "legacy", "team=a")
-	}); got != "" {
-		t.Errorf("others' labels cost %s", got)
-	}
-	told := len(r.events("legacy"))
-	w.Kubectl(t, "patch", "endpoints", "--namespace="+muxes, "legacy", "--type=merge", "-p",
-		`{"subsets":[{"addresses":[{"ip":"10.6.6.6"}],"ports":[{"name":"aaaaaaa","port":666}]}]}`)
-	says("true aaaaaaa 2 0")
-	w.Kubectl(t, "delete", "endpoints", "--namespace="+muxes, "legacy")
-	says("true aaaaaaa 2 0")
-	r.quiet(t)
-	if events := r.events("legacy")[told:]; len(events) != 1 || events[0].Reason != plan.MuxDriftCorrected {
-		t.Errorf("events: %+v", events)
-	}
 }

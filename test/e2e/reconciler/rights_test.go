@@ -11,7 +11,6 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,12 +38,12 @@ func TestRights(t *testing.T) {
 			release: "svc-mux-somewhere", set: []string{"rbac.muxNamespaces={" + muxNamespace + "}"},
 			options: func(o *reconciler.Options) { o.MuxNamespaces = muxNamespace },
 		},
-		"where muxes have Endpoints too, and the console shows what gateways count": {
-			release: "svc-mux-legacy",
-			set: []string{"backends.legacyEndpoints=true",
+		"where the console shows what gateways count": {
+			release: "svc-mux-console",
+			set: []string{
 				"gateways.pools[0].name=rack", "gateways.pools[0].addresses={192.0.2.1}", "gateways.pools[0].announce=none"},
-			options: func(o *reconciler.Options) {
-				o.LegacyEndpoints, o.ConsoleTraffic, o.ConsoleAddress = true, "true", console
+			options: func(o *process.Options) {
+				o.ConsoleTraffic, o.ConsoleAddress = "true", console
 			},
 			use: func(t *testing.T) { awaitTraffic(t, "http://"+console+"/api/traffic") },
 		},
@@ -69,7 +68,7 @@ func TestRights(t *testing.T) {
 				}
 			}()
 			s.elsewhere(t, tc.release)
-			s.everything(t, strings.TrimPrefix(tc.release, "svc-mux-"), tc.options != nil && tc.release == "svc-mux-legacy")
+			s.everything(t, strings.TrimPrefix(tc.release, "svc-mux-"))
 			if tc.use != nil {
 				tc.use(t)
 			}
@@ -158,7 +157,7 @@ func (w *world) dropLease(t *testing.T, name string) {
 const leaseName = "svc-lb-mux-reconciler"
 
 // everything changes a mux in all ways that make the reconciler send requests.
-func (s *scene) everything(t *testing.T, name string, stays bool) {
+func (s *scene) everything(t *testing.T, name string) {
 	t.Helper()
 	// The original leaves a mux with Endpoints. Create the Endpoints first: the mux might be reconciled before they
 	// exist.
@@ -187,7 +186,7 @@ func (s *scene) everything(t *testing.T, name string, stays bool) {
 		t.Fatal(err)
 	}
 	s.awaitCarried(t, mux)
-	s.awaitLetGo(t, left, stays)
+	s.awaitLetGo(t, left)
 	s.delete(t, mux)
 	s.awaitNothing(t, web, "False MuxNotFound")
 }
@@ -255,12 +254,12 @@ func (w *world) leaveEndpoints(t *testing.T, mux types.NamespacedName,
 	}
 }
 
-// awaitLetGo waits until the original's Endpoints are deleted or, if an object of that name stays, labelled as ours.
-func (w *world) awaitLetGo(t *testing.T, mux types.NamespacedName, stays bool) {
+// awaitLetGo waits until the original's Endpoints are deleted.
+func (w *world) awaitLetGo(t *testing.T, mux types.NamespacedName) {
 	t.Helper()
 	cluster.Eventually(t, "the original's Endpoints are let go", func(ctx context.Context) error {
 		left, err := w.user.CoreV1().Endpoints(mux.Namespace).Get(ctx, mux.Name, metav1.GetOptions{})
-		if !stays && apierrors.IsNotFound(err) || err == nil && stays && left.Labels[discoveryv1.LabelSkipMirror] == "true" {
+		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		return fmt.Errorf("%v, %w", left, err)

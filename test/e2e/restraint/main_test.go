@@ -22,8 +22,6 @@ const (
 	usual = "svc-mux"
 	// wide has a role that grants everything, as a mistake in rbac.rules could.
 	wide = "svc-mux-wide"
-	// legacy writes Endpoints too.
-	legacy = "svc-mux-legacy"
 	// narrow serves the muxes of one namespace, although its roles would allow others.
 	narrow = "svc-mux-narrow"
 	// keeper manages the webhook's certificate itself.
@@ -37,9 +35,8 @@ const (
 // releases returns the values of each release.
 func releases() map[string][]string {
 	return map[string][]string{
-		usual:  nil,
-		wide:   {"rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
-		legacy: {"backends.legacyEndpoints=true"},
+		usual: nil,
+		wide:  {"rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}", "rbac.rules[0].verbs={*}"},
 		narrow: {"rbac.muxNamespaces={" + namespace + "}", "rbac.rules[0].apiGroups={*}", "rbac.rules[0].resources={*}",
 			"rbac.rules[0].verbs={*}"},
 		tolerant: {"restraint.tolerate={team,app.kubernetes.io/part-of,policies.kyverno.io/last-applied-patches}"},

@@ -121,12 +121,9 @@ func endpointsAbuses() map[string]attempt {
 			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true"}, annotations: {` + prefix +
 				`/mux: x}}}`,
 			want: "the annotation " + prefix + "/mux of Endpoints svc-mux/mux"},
-		"removing our marks from our Endpoints": {as: legacy, do: "PATCH " + endpoints + "/mux",
-			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true", app.kubernetes.io/managed-by: null}}}`,
+		"changing our marks on Endpoints": {do: "PATCH " + endpoints + "/mux",
+			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true", app.kubernetes.io/managed-by: mine}}}`,
 			want: "without our marks"},
-		"giving our Endpoints to another mux": {as: legacy, do: "PATCH " + endpoints + "/mux",
-			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true"}, annotations: {` + prefix + `/mux: ` +
-				namespace + `/other}}}`, want: "without our marks"},
 		"removing a label from the original's": {do: "PATCH " + endpoints + "/mux",
 			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true", app.kubernetes.io/component: null}}}`,
 			want: "the label app.kubernetes.io/component of Endpoints svc-mux/mux"},
@@ -136,18 +133,6 @@ func endpointsAbuses() map[string]attempt {
 		"creating Endpoints": {as: wide, do: "POST " + endpoints,
 			body: `{apiVersion: v1, kind: Endpoints, metadata: {name: other, ` + endpointsMarks + `}}`,
 			want: "never asks to CREATE endpoints such as svc-mux/other"},
-		"creating Endpoints for kube-dns": {as: legacy, do: "POST /api/v1/namespaces/kube-system/endpoints",
-			body: `{apiVersion: v1, kind: Endpoints, metadata: {name: kube-dns, ` + endpointsMarks + `}}`,
-			want: "there are no muxes in namespace kube-system"},
-		"creating Endpoints that are mirrored": {as: legacy, do: "POST " + endpoints,
-			body: `{apiVersion: v1, kind: Endpoints, metadata: {name: other}}`, want: "without our marks"},
-		"creating Endpoints for another Service's ports": {as: legacy, do: "POST " + endpoints,
-			body: `{apiVersion: v1, kind: Endpoints, metadata: {name: other, ` + endpointsMarks +
-				`}, subsets: [{addresses: [{ip: 10.1.0.9}], ports: [{name: https, port: 443}]}]}`,
-			want: "with ports that aren't named as a mux's are"},
-		"creating Endpoints with a finalizer": {as: legacy, do: "POST " + endpoints,
-			body: `{apiVersion: v1, kind: Endpoints, metadata: {name: other, finalizers: [example.com/mine], ` + endpointsMarks +
-				`}}`, want: "finalizers of Endpoints"},
 	}
 }
 
@@ -158,12 +143,6 @@ func endpointsUses() map[string]attempt {
 		"excluding the original's from mirroring while others add keys": {do: "PATCH " + endpoints + "/mux",
 			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true", a: b}, annotations: {a: b}}}`},
 		"deleting the original's": {do: "DELETE " + endpoints + "/mux"},
-		"creating Endpoints for a mux": {as: legacy, do: "POST " + endpoints,
-			body: `{apiVersion: v1, kind: Endpoints, metadata: {name: other, ` + endpointsMarks + `,
-			ownerReferences: [{apiVersion: v1, kind: Service, name: other, uid: 00000000-0000-0000-0000-000000000001}]},
-			subsets: [{addresses: [{ip: 10.1.0.9}], ports: [{name: 0123456789abcdef0123, port: 443}]}]}`},
-		"taking over the original's": {as: legacy, do: "PATCH " + endpoints + "/mux",
-			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true"}}, subsets: []}`},
 	}
 }
 

@@ -36,10 +36,9 @@ func certificateUses(t *testing.T, w *world) map[string]attempt {
 // requests that exceed it.
 func hugeUses(*testing.T, *world) map[string]attempt {
 	const manyPorts = 9000
-	var ports, names, addresses strings.Builder
+	var ports, addresses strings.Builder
 	for i := range manyPorts {
 		fmt.Fprintf(&ports, "{name: p%019d, port: %d},", i, 20000+i)
-		fmt.Fprintf(&names, "{name: a%019d, port: %d},", i, 20000+i)
 	}
 	for i := range 1000 {
 		fmt.Fprintf(&addresses, "{addresses: [10.2.%d.%d], nodeName: node-%d},", i/250, i%250, i)
@@ -50,8 +49,5 @@ func hugeUses(*testing.T, *world) map[string]attempt {
 			body: `{endpoints: [` + addresses.String() + `]}`},
 		"a ledger of nearly a mebibyte": {do: "PATCH " + configMaps + "/mux-port-allocations",
 			body: `{data: {allocations.json: "` + strings.Repeat("x", 900<<10) + `"}}`},
-		"Endpoints of a mux of thousands of ports": {as: legacy, do: "PATCH " + endpoints + "/mux",
-			body: `{metadata: {labels: {endpointslice.kubernetes.io/skip-mirror: "true"}},
-				subsets: [{addresses: [{ip: 10.1.0.1}], ports: [` + names.String() + `]}]}`},
 	}
 }

@@ -28,7 +28,7 @@ func TestWatchResumesFromABookmark(t *testing.T) {
 		}
 		for range length {
 			side.ask(g.next())
-			readers[pick(g, api.Services, api.ConfigMaps, api.EndpointSlices, api.Endpoints)].read(t, g.IntN(4), g.IntN(2) == 0)
+			readers[pick(g, api.Services, api.ConfigMaps, api.EndpointSlices)].read(t, g.IntN(4), g.IntN(2) == 0)
 		}
 		for kind, r := range readers {
 			r.read(t, length*2, false)

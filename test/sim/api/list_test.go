@@ -19,7 +19,6 @@ func lists() map[api.Kind]client.ObjectList {
 	return map[api.Kind]client.ObjectList{
 		api.Services: &corev1.ServiceList{}, api.ConfigMaps: &corev1.ConfigMapList{},
 		api.EndpointSlices: &discoveryv1.EndpointSliceList{},
-		api.Endpoints:      &corev1.EndpointsList{},
 	}
 }
 
@@ -33,7 +32,7 @@ type listing struct {
 }
 
 func (r *requests) lists() request {
-	l := listing{kind: pick(r, api.Services, api.Services, api.ConfigMaps, api.EndpointSlices, api.Endpoints),
+	l := listing{kind: pick(r, api.Services, api.Services, api.ConfigMaps, api.EndpointSlices),
 		place: pick(r, "", "-b", "all", "all"),
 		selector: pick(r, "", "", "watched=yes", "watched!=yes", "watched in (yes,no)", "!watched",
 			"watched,watched notin (no)")}

@@ -28,8 +28,6 @@ func complete(obj client.Object) {
 				o.Ports[i].Protocol = ptr.To(corev1.ProtocolTCP)
 			}
 		}
-	case *corev1.Endpoints: //nolint:staticcheck // deprecated, and read still
-		completeEndpoints(o)
 	}
 }
 
@@ -92,9 +90,6 @@ func validate(after, before client.Object) error {
 	case *corev1.ConfigMap:
 		was, _ := before.(*corev1.ConfigMap)
 		problems = append(problems, validateConfigMap(o, was)...)
-	case *corev1.Endpoints: //nolint:staticcheck // deprecated, and read still
-		was, _ := before.(*corev1.Endpoints) //nolint:staticcheck // as above
-		problems = append(problems, validateEndpoints(o, was)...)
 	}
 	if len(problems) == 0 {
 		return nil
@@ -104,7 +99,6 @@ func validate(after, before client.Object) error {
 
 func invalid(obj client.Object, problems field.ErrorList) error {
 	kinds := map[Kind]string{Services: "Service", ConfigMaps: "ConfigMap", EndpointSlices: "EndpointSlice",
-		Endpoints:      "Endpoints",
 		GatewayClasses: "GatewayClass", Gateways: "Gateway", ListenerSets: "ListenerSet", TCPRoutes: "TCPRoute",
 		UDPRoutes: "UDPRoute", ReferenceGrants: "ReferenceGrant"}
 	kind := KindOf(obj)

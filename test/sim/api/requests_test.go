@@ -21,7 +21,7 @@ type requests struct{ *rand.Rand }
 func pick[T any](r *requests, from ...T) T { return from[r.IntN(len(from))] }
 
 func (r *requests) next() request {
-	kind := pick(r, "service", "service", "service", "configmap", "slice", "endpoints")
+	kind := pick(r, "service", "service", "service", "configmap", "slice")
 	if r.IntN(10) == 0 {
 		return r.lists()
 	}
@@ -38,8 +38,6 @@ func (r *requests) next() request {
 		q.object = &corev1.ConfigMap{ObjectMeta: r.meta(), Data: r.data()}
 	case "slice":
 		q.object = r.slice()
-	case "endpoints":
-		q.object = r.endpoints()
 	}
 	if q.verb == "patch" || q.verb == "patch/status" {
 		q.how = pick(r, types.MergePatchType, types.StrategicMergePatchType)
@@ -169,10 +167,6 @@ func (r *requests) patch(of client.Object, status bool, how types.PatchType) map
 		}
 		if r.IntN(2) == 0 {
 			patch["ports"] = o.Ports
-		}
-	case *corev1.Endpoints: //nolint:staticcheck // deprecated, and read still
-		if r.IntN(3) > 0 {
-			patch["subsets"] = pick[any](r, o.Subsets, o.Subsets, o.Subsets, nil)
 		}
 	}
 	return patch

@@ -44,7 +44,7 @@ func KindOf(obj any) Kind {
 		return ConfigMaps
 	case *discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList:
 		return EndpointSlices
-	case *corev1.Endpoints, *corev1.EndpointsList: //nolint:staticcheck // deprecated, and read still
+	case *corev1.Endpoints: //nolint:staticcheck // deprecated, and the takeover reads it
 		return Endpoints
 	case *metav1.PartialObjectMetadata:
 		return kindNamed(o.Kind)

@@ -184,6 +184,14 @@ func validatePorts(svc *corev1.Service, path *field.Path) field.ErrorList {
 	return problems
 }
 
+func validateProtocol(protocol corev1.Protocol, path *field.Path) field.ErrorList {
+	switch protocol {
+	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, protocol, []string{"SCTP", "TCP", "UDP"})}
+}
+
 func validateAddress(svc *corev1.Service) field.ErrorList {
 	var problems field.ErrorList
 	path := field.NewPath("status", "loadBalancer", "ingress")

@@ -206,8 +206,6 @@ func edited(is, edit client.Object) client.Object {
 	case *discoveryv1.EndpointSlice:
 		slice := is.(*discoveryv1.EndpointSlice)
 		slice.Endpoints, slice.Ports = e.Endpoints, e.Ports
-	case *corev1.Endpoints: //nolint:staticcheck // deprecated, and read still
-		is.(*corev1.Endpoints).Subsets = e.Subsets //nolint:staticcheck // as above
 	}
 	return is
 }

@@ -62,10 +62,10 @@ func (s *Server) Update(obj client.Object, status bool) (client.Object, error) {
 			}
 		}
 		return s.replace(kind, key, before, obj, status)
-	case status || kind != Services && kind != Endpoints:
+	case status || kind != Services:
 		return nil, apierrors.NewNotFound(kind.Resource(), key.Name)
 	}
-	// A PUT of a missing object of these kinds creates it and ignores its version. But a UID in the object is a
+	// A PUT of a missing object of this kind creates it and ignores its version. But a UID in the object is a
 	// precondition, which fails.
 	if uid := obj.GetUID(); uid != "" {
 		return nil, unmet(kind, key.Name, "UID in precondition: %s, UID in object meta: ", uid)
