@@ -32,11 +32,6 @@ type drainServer struct {
 	unwritable map[string]bool // services whose status can't be written
 }
 
-// List finds no copy of the ledger.
-func (g *drainServer) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return nil
-}
-
 func (g *drainServer) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	if cm, ok := obj.(*corev1.ConfigMap); ok && g.ledger != nil {
 		g.ledger.DeepCopyInto(cm)
