@@ -59,8 +59,7 @@ func (d *Drained) Slices(ctx context.Context) (map[types.NamespacedName]int, err
 	return gone, nil
 }
 
-// Endpoints empties the Endpoints object of a mux, if it is ours or the original's. The mux owns the object, so
-// Kubernetes deletes both together.
+// Endpoints deletes the Endpoints object of a mux, if it is the original's or an earlier version's.
 //
 //nolint:staticcheck // Endpoints are deprecated, and the original writes them
 func (d *Drained) Endpoints(ctx context.Context, mux types.NamespacedName) error {
@@ -68,15 +67,11 @@ func (d *Drained) Endpoints(ctx context.Context, mux types.NamespacedName) error
 	if err != nil {
 		return err
 	}
-	if is == nil || is.Labels[originalLabel] != original || is.Annotations[d.Keys.Managed] != "true" ||
-		len(is.Subsets) == 0 {
+	if !isLeft(is, d.Keys) {
 		return nil
 	}
-	err = merge(ctx, d.Writer, is, map[string]any{
-		"metadata": map[string]any{"resourceVersion": is.ResourceVersion}, "subsets": []any{},
-	})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("empty Endpoints %s: %w", mux, err)
+	if err := d.Writer.Delete(ctx, is, client.Preconditions{UID: &is.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete Endpoints %s: %w", mux, err)
 	}
 	return nil
 }

@@ -15,12 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"nowake.ai/svc-lb-mux/reconciler/backends/project"
+	"nowake.ai/svc-lb-mux/validation"
 )
 
 // takeover removes the Endpoints object that the original kept on a mux. Kubernetes mirrors the object into slices of
 // its own. They have the backends until our slices do.
 //
 //	the original's Endpoints ──▶ wait until our slices are in place ──▶ label it skip-mirror ──▶ delete it
+//
+// Endpoints that an earlier version of ours wrote have that label already. No slices are mirrored from them, so they are
+// deleted at once.
 type takeover struct {
 	*line
 	done map[types.NamespacedName]types.UID
@@ -63,8 +67,12 @@ func (t *takeover) letGo(ctx context.Context, mux *corev1.Service) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	if left == nil || left.Labels[originalLabel] != original || left.Annotations[t.keys.Managed] != "true" {
+	if !isLeft(left, t.keys) {
 		return true, nil
+	}
+	if left.Labels[discoveryv1.LabelSkipMirror] == "true" {
+		log.FromContext(ctx).Info("Deleting Endpoints that aren't mirrored", "endpoints", client.ObjectKeyFromObject(left))
+		return true, client.IgnoreNotFound(t.Writer.Delete(ctx, left, client.Preconditions{UID: &left.UID}))
 	}
 	missing, err := t.missing(ctx, mux, left)
 	if err != nil {
@@ -74,21 +82,19 @@ func (t *takeover) letGo(ctx context.Context, mux *corev1.Service) (bool, error)
 		log.FromContext(ctx).V(1).Info("The original's Endpoints are still needed", "because", missing)
 		return false, nil
 	}
-	if left.Labels[discoveryv1.LabelSkipMirror] != "true" {
-		return t.Print != nil, merge(ctx, t.Writer, left, map[string]any{"metadata": map[string]any{
-			"resourceVersion": left.ResourceVersion,
-			"labels":          map[string]string{discoveryv1.LabelSkipMirror: "true"},
-		}})
-	}
-	log.FromContext(ctx).Info("Deleting the original's Endpoints", "endpoints", client.ObjectKeyFromObject(left))
-	return true, client.IgnoreNotFound(t.Writer.Delete(ctx, left, client.Preconditions{UID: &left.UID}))
+	return t.Print != nil, merge(ctx, t.Writer, left, map[string]any{"metadata": map[string]any{
+		"resourceVersion": left.ResourceVersion,
+		"labels":          map[string]string{discoveryv1.LabelSkipMirror: "true"},
+	}})
 }
 
-// The label of the Endpoints that the original writes, beside the managed annotation. Ours have it, too.
-const (
-	originalLabel = "app.kubernetes.io/managed-by"
-	original      = "svc-lb-mux"
-)
+// isLeft is true for Endpoints that the original wrote on a mux, or an earlier version of ours.
+//
+//nolint:staticcheck // as above
+func isLeft(endpoints *corev1.Endpoints, keys validation.Keys) bool {
+	return endpoints != nil && endpoints.Labels["app.kubernetes.io/managed-by"] == "svc-lb-mux" &&
+		endpoints.Annotations[keys.Managed] == "true"
+}
 
 // missing returns why the slices that Kubernetes mirrors from a mux's Endpoints are still needed. It returns "" once
 // our slices have the same backends: then the mirrored slices may go without a gap.

@@ -35,7 +35,7 @@ const enough = 5
 
 // FuzzTakeover takes any Endpoints beside any Service. Endpoints that aren't the original's are never written. The
 // original's Endpoints stay until our slices have the backends of each port. Then the takeover adds the label
-// skip-mirror to the Endpoints, changes nothing else, and deletes them.
+// skip-mirror to the Endpoints, changes nothing else, and deletes them. Endpoints that have the label are deleted at once.
 func FuzzTakeover(f *testing.F) {
 	const mux = `{"metadata":{"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer",` +
 		`"ports":[{"name":"a","port":1},{"name":"b","port":2}]}}`
@@ -50,7 +50,7 @@ func FuzzTakeover(f *testing.F) {
 	f.Add([]byte(mux), []byte(head+subsets), "b", ready)
 	f.Add([]byte(mux), []byte(head+`}`), "", ready)
 	f.Add([]byte(mux), []byte(strings.Replace(head, `"labels":{`,
-		`"labels":{"endpointslice.kubernetes.io/skip-mirror":"true",`, 1)+`}`), "a,b", ready)
+		`"labels":{"endpointslice.kubernetes.io/skip-mirror":"true",`, 1)+subsets), "a,b", uint8(0))
 	f.Add([]byte(mux), []byte(strings.Replace(head, `svc-lb-mux"`, `Helm"`, 1)+subsets), "a,b", ready)
 	f.Add([]byte(mux), []byte(strings.Replace(head, `"true"`, `"false"`, 1)+subsets), "a,b", ready)
 	f.Add([]byte(strings.Replace(mux, "LoadBalancer", "ClusterIP", 1)), []byte(head+subsets), "a,b", ready)
@@ -181,6 +181,9 @@ func (s *shelf) mayLetGo(beside uint8, claimed string) (may, waits bool) {
 	if !s.mux(mux).IsMux || s.left.Labels["app.kubernetes.io/managed-by"] != "svc-lb-mux" ||
 		s.left.Annotations["svc-mux.nowake.ai/managed"] != "true" {
 		return false, false
+	}
+	if s.labelled() {
+		return true, true
 	}
 	if beside&decides == 0 || beside&attaches != 0 && beside&stands == 0 {
 		return false, true
