@@ -11,11 +11,9 @@ const RecreatedHold = 5 * time.Minute
 // without a UID adopts the mux's UID and starts no hold.
 func (r *reader) detectRecreated() {
 	known, is := r.before.ledger.MuxUID, r.w.Mux.UID
-	latest := r.now.Add(RecreatedHold)
 	r.holdUntil = r.before.ledger.HeldUntil
-	clockWasAhead, recreated := r.holdUntil.After(latest), known != "" && known != is
-	if clockWasAhead || recreated {
-		r.holdUntil = latest
+	if known != "" && known != is {
+		r.holdUntil = r.now.Add(RecreatedHold)
 	}
 	if !r.holdUntil.After(r.now) {
 		r.holdUntil = time.Time{}
