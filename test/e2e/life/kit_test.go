@@ -1,6 +1,6 @@
-// Package life tests the life of releases. They are installed too early, upgraded from the Python original and from an
-// older build, and rolled back. They are restarted and get new certificates under load, run side by side, and are
-// uninstalled in every order. Everything runs on one node, with the real helm, cert-manager and kubelet.
+// Package life tests the life of releases. They are installed too early, upgraded from the Python original, restarted
+// under load, run side by side, and are uninstalled in every order. Everything runs on one node, with the real helm,
+// cert-manager and kubelet.
 package life
 
 import (
@@ -21,28 +21,20 @@ import (
 
 const (
 	prefix = "svc-mux.nowake.ai"
-	// older is the version of an older build. It has the same sources, so that only the chart and the images' names
-	// differ.
-	older = "0.0.0-older"
 	// shop is the namespace of the users' Services.
 	shop = "shop"
 )
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// world is a cluster with the images of both builds, and an app.
+// world is a cluster with the product's images, and an app.
 type world struct {
 	*cluster.Cluster
 }
 
 func start(t *testing.T) *world {
 	t.Helper()
-	archive, err := product.Build(t.Context(), t.TempDir(), older)
-	if err != nil {
-		t.Fatal(err)
-	}
-	archives := append(product.Archives(t), archive)
-	w := &world{cluster.Start(t, cluster.IPTables(), cluster.Nodes(1, archives...), cluster.CertManager(),
+	w := &world{cluster.Start(t, cluster.IPTables(), cluster.Nodes(1, product.Archives(t)...), cluster.CertManager(),
 		cluster.WithProvider())}
 	t.Cleanup(func() { w.logs(t) })
 	w.namespace(t, shop)

@@ -17,17 +17,9 @@ func TestLife(t *testing.T) {
 	if !t.Run("upgraded from the original", func(t *testing.T) { testFromOriginal(t, w, main) }) {
 		return // the other parts need the result of this one
 	}
-	t.Run("upgraded, rolled back, and upgraded again", func(t *testing.T) {
-		long.Only(t, "test/e2e/upgrade")
-		testVersions(t, w, main)
-	})
 	t.Run("restarted under load", func(t *testing.T) {
 		long.Only(t, "test/e2e/upgrade")
 		testRestart(t, w)
-	})
-	t.Run("given a new certificate under load", func(t *testing.T) {
-		long.Only(t, "test/e2e/certs")
-		testRotation(t, w)
 	})
 	t.Run("with fewer namespaces for muxes, and then all again", func(t *testing.T) {
 		long.Only(t, "TestMuxesOfOtherNamespaces in test/e2e/reconciler")

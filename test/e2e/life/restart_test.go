@@ -2,8 +2,6 @@ package life
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -37,52 +35,4 @@ func testRestart(t *testing.T, w *world) {
 	traffic.end(t)
 	held.end(t)
 	led.end(t)
-}
-
-// testRotation lets cert-manager renew the certificate, and waits until the kubelet has updated every pod's volume.
-func testRotation(t *testing.T, w *world) {
-	before := w.serials(t)
-	begin := time.Now()
-	l := w.underLoad(t)
-	w.Kubectl(t, "patch", "certificate", "svc-mux-webhook", "--namespace="+product.Namespace, "--subresource=status",
-		"--type=json",
-		`--patch=[{"op":"add","path":"/status/conditions/-",
-			"value":{"type":"Issuing","status":"True","reason":"ManuallyTriggered",
-		"message":"a test","lastTransitionTime":"`+time.Now().UTC().Format(time.RFC3339)+`"}}]`)
-	cluster.Eventually(t, "each pod serves another certificate", func(context.Context) error {
-		for pod, serial := range w.serials(t) {
-			if serial == before[pod] {
-				return errors.New(pod + " still serves the old certificate")
-			}
-		}
-		return nil
-	})
-	t.Logf("every pod served the new certificate after %s", time.Since(begin).Round(time.Second))
-	l.end(t, w, begin)
-	w.refuses(t, prefix+"/mux")
-}
-
-// serials returns the serial number of the certificate that each webhook pod serves.
-func (w *world) serials(t *testing.T) map[string]string {
-	t.Helper()
-	pods, err := w.Client.CoreV1().Pods(product.Namespace).List(t.Context(),
-		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=svc-mux-webhook"})
-	if err != nil || len(pods.Items) != 2 {
-		t.Fatalf("%d pods, %v", len(pods.Items), err)
-	}
-	all := map[string]string{}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		conn, err := w.Inside().Dial(t.Context(), "tcp", pod.Status.PodIP+":9443")
-		if err != nil {
-			t.Fatal(err)
-		}
-		client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // only the serial number matters
-		if err := client.HandshakeContext(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		all[pod.Name] = client.ConnectionState().PeerCertificates[0].SerialNumber.String()
-		_ = client.Close()
-	}
-	return all
 }
