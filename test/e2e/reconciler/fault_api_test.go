@@ -24,16 +24,11 @@ func TestAnAPIServerThatFails(t *testing.T) {
 		p.Config = s.proxy.Config()
 		p.Options.LeaseDuration, p.Options.RenewDeadline = time.Hour, 59*time.Minute // longer than the outages
 	})
-	for _, code := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
-		for how, answer := range map[string]func(int, ...faults.Edit) faults.Action{"before": faults.Answer,
-			"after": faults.AnswerAfter} {
-			t.Run(fmt.Sprintf("every kind of write is answered %d %s it is made", code, how), func(t *testing.T) {
-				if (code == http.StatusInternalServerError) != (how == "after") {
-					long.Only(t, "another code, or another moment; test/sim answers all codes")
-				}
-				s.failWrites(t, fmt.Sprintf("w%d-%s", code, how), answer(code, faults.RetryAfter(0)))
-			})
-		}
+	for code, answer := range map[int]func(int, ...faults.Edit) faults.Action{http.StatusConflict: faults.Answer,
+		http.StatusTooManyRequests: faults.Answer, http.StatusInternalServerError: faults.AnswerAfter} {
+		t.Run(fmt.Sprintf("every kind of write is answered %d", code), func(t *testing.T) {
+			s.failWrites(t, fmt.Sprintf("w%d", code), answer(code, faults.RetryAfter(0)))
+		})
 	}
 	t.Run("every kind of write is made and its answer lost", func(t *testing.T) {
 		s.failWrites(t, "lost", faults.DropAfter())
@@ -41,12 +36,6 @@ func TestAnAPIServerThatFails(t *testing.T) {
 	t.Run("a temporary error doesn't count as a channel's refusal", func(t *testing.T) { s.passesByItself(t) })
 	for _, resource := range []string{"services", "configmaps", "endpointslices"} {
 		watched := faults.Match{Resource: resource}
-		t.Run("watch events of "+resource+" are late", func(t *testing.T) {
-			long.Only(t, "ledgers whose events are held back; in test/sim, events of every kind are late")
-			late := s.proxy.DelayWatches(watched, 700*time.Millisecond)
-			defer late.Remove()
-			s.disturb(t, "late-"+resource, func() {})
-		})
 		t.Run("the watch of "+resource+" expires", func(t *testing.T) {
 			s.disturb(t, "expired-"+resource, func() {
 				again := s.proxy.Add(faults.Rule{
