@@ -1,8 +1,6 @@
 // Command pod is the program of test pods. It answers with its own name, fails when told to, and waits on request.
 //
-//	pod serve [D] serves HTTP on $PORT (8080) and UDP on the same port; the answer is the pod's name, over UDP after a
-//	              pause D
-//	pod webhook   an admission webhook that denies objects labelled deny=me; TLS from /tls
+//	pod serve [D] serves HTTP on $PORT (8080) and UDP on the same port; the answer is the pod's name, after a pause D over UDP
 //	pod pause     holds a pod's namespaces, as the pause image does
 //	pod say WORD  prints the word, for kubectl exec
 //	pod ask N URL fetches the URL N times, and prints an answer per line
@@ -29,8 +27,6 @@ func main() {
 	switch verb {
 	case "serve":
 		err = serve(envOr("PORT", "8080"), os.Args[2:])
-	case "webhook":
-		err = webhook(envOr("PORT", "8443"), envOr("TLS_DIR", "/tls"))
 	case "pause":
 		pause()
 	case "say":
@@ -40,7 +36,7 @@ func main() {
 	case "ask":
 		err = ask(os.Args[2:])
 	default:
-		err = fmt.Errorf("usage: pod serve|webhook|pause|say|ask|leave, not %q", verb)
+		err = fmt.Errorf("usage: pod serve|pause|say|ask|leave, not %q", verb)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
