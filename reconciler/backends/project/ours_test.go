@@ -1,4 +1,4 @@
-package slices_test
+package project_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	muxslices "nowake.ai/svc-lb-mux/reconciler/slices"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 )
 
 // TestRecordsOf: after the loss of a ledger, our slices tell whose a port is. So a port name must have one channel.
@@ -22,8 +22,8 @@ func TestRecordsOf(t *testing.T) {
 		}
 		return s
 	}
-	ours := muxslices.ManagedBy(k)
-	got := muxslices.RecordsOf(k, []*discoveryv1.EndpointSlice{
+	ours := project.ManagedBy(k)
+	got := project.RecordsOf(k, []*discoveryv1.EndpointSlice{
 		slice("web", ours, "aaaa", "bbbb"), slice("web", ours, "aaaa"), slice("api", ours, "cccc", "bbbb"), slice("web", ours,
 			"bbbb"),
 		slice("other", "somebody", "dddd"), slice("", ours, "eeee"),
