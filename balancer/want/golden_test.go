@@ -1,50 +1,24 @@
 package want_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"nowake.ai/svc-lb-mux/balancer/want"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
-var updating = flag.Bool("update", false, "rewrite golden files")
-
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenes: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, story := range golden.Stories(t, "testdata/*.txtar") {
+		t.Run(story.Name(), func(t *testing.T) {
 			var s scene
-			if err := yaml.UnmarshalStrict(text, &s); err != nil {
+			if err := yaml.UnmarshalStrict(story.Input(), &s); err != nil {
 				t.Fatal(err)
 			}
-			got := s.Note + "\n" + printed(want.Decide(s.world(t)))
-			golden := strings.TrimSuffix(file, ".yaml") + ".golden"
-			if *updating {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			expected, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(expected), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			story.Compare(t, "want.txt", s.Note+"\n"+printed(want.Decide(s.world(t))))
 		})
 	}
 }
