@@ -2,56 +2,31 @@ package decide_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"nowake.ai/svc-lb-mux/balancer/claims"
 	"nowake.ai/svc-lb-mux/reconciler/addresses/decide"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
-var updating = flag.Bool("update", false, "rewrite golden files")
-
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenes: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, story := range golden.Stories(t, "testdata/*.txtar") {
+		t.Run(story.Name(), func(t *testing.T) {
 			var s scene
-			if err := yaml.UnmarshalStrict(text, &s); err != nil {
+			if err := yaml.UnmarshalStrict(story.Input(), &s); err != nil {
 				t.Fatal(err)
 			}
 			w := s.world(t)
-			got := s.Note + "\n" + printed(decide.Decide(w), decide.Strays(language(t), []string{"p"}, w.Others))
-			golden := strings.TrimSuffix(file, ".yaml") + ".golden"
-			if *updating {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			expected, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := gocmp.Diff(string(expected), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			strays := decide.Strays(language(t), []string{"p"}, w.Others)
+			story.Compare(t, "want.txt", s.Note+"\n"+printed(decide.Decide(w), strays))
 		})
 	}
 }
