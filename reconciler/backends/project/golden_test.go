@@ -1,28 +1,22 @@
 package project_test
 
 import (
-	"flag"
 	"hash/crc32"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"nowake.ai/svc-lb-mux/reconciler/backends/project"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/validation"
 )
-
-var updating = flag.Bool("update", false, "rewrite golden files")
 
 // scene is a view in YAML. By default the mux is svc-mux/mux, and the channel is app/web.
 type scene struct {
@@ -134,41 +128,20 @@ func or[T comparable](value, otherwise T) T {
 }
 
 func TestScenes(t *testing.T) {
-	files, err := filepath.Glob("testdata/scenes/*.yaml")
-	if err != nil || len(files) < 20 {
-		t.Fatalf("%d scenes, %v", len(files), err)
+	stories := golden.Stories(t, "testdata/scenes/*.txtar")
+	if len(stories) < 20 {
+		t.Fatalf("%d scenes", len(stories))
 	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, story := range stories {
+		t.Run(story.Name(), func(t *testing.T) {
 			var s scene
-			if err := yaml.UnmarshalStrict(text, &s); err != nil {
+			if err := yaml.UnmarshalStrict(story.Input(), &s); err != nil {
 				t.Fatal(err)
 			}
 			st := &stage{stands: map[string]*discoveryv1.EndpointSlice{}}
 			decided := st.play(t, &s)
 			st.settle(t, &s)
-			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", decided.String()+"\n"+st.String(t))
+			story.Compare(t, "want.txt", decided.String()+"\n"+st.String(t))
 		})
-	}
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *updating {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("(-%s +now, -update rewrites it)\n%s", file, diff)
 	}
 }
