@@ -2,14 +2,13 @@ package forecast_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/forecast"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
@@ -55,19 +54,11 @@ func (q *question) before(t testing.TB, name string) plan.ObservedChannel {
 }
 
 func TestPredictions(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	count := 0
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, story := range golden.Stories(t, "testdata/*.txtar") {
+		t.Run(story.Name(), func(t *testing.T) {
 			var questions []question
-			if err := yaml.UnmarshalStrict(text, &questions); err != nil {
+			if err := yaml.UnmarshalStrict(story.Input(), &questions); err != nil {
 				t.Fatal(err)
 			}
 			count += len(questions)
@@ -75,7 +66,7 @@ func TestPredictions(t *testing.T) {
 			for i := range questions {
 				fmt.Fprintf(&b, "=== %s\n%s\n", questions[i].Case, predicted(questions[i].answer(t)))
 			}
-			sameText(t, strings.TrimSuffix(file, ".yaml")+".txt", b.String())
+			story.Compare(t, "want.txt", b.String())
 		})
 	}
 	if count < 25 {
