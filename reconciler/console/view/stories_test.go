@@ -3,10 +3,7 @@ package view_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"nowake.ai/svc-lb-mux/reconciler/backends/project"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
@@ -27,37 +25,16 @@ import (
 	"nowake.ai/svc-lb-mux/validation"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/*.json")
-
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // TestStories shows worlds as the console does. A world is a file of YAML documents: Services, their EndpointSlices,
-// listeners of Gateways, and, optionally, the condition of the ledger as a ConfigMap. The mux is svc-mux/mux. The
-// golden file has the served JSON once the reconciler has nothing left to do: the mux, its topology, and the chain of
-// every Service.
+// listeners of Gateways, and, optionally, the condition of the ledger as a ConfigMap. The mux is svc-mux/mux. It
+// expects the served JSON once the reconciler has nothing left to do: the mux, its topology, and the chain of every
+// Service.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no stories: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := read(t, text)
-			got := s.shown(t)
-			golden := strings.TrimSuffix(file, ".yaml") + ".json"
-			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, _ := os.ReadFile(golden)
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("%s differs; -update rewrites it (-want +got):\n%s", golden, diff)
-			}
+	for _, story := range golden.Stories(t, "testdata/*.txtar") {
+		t.Run(story.Name(), func(t *testing.T) {
+			story.Compare(t, "want.json", string(read(t, story.Input()).shown(t)))
 		})
 	}
 }
@@ -123,11 +100,7 @@ func (s *story) take(t *testing.T, doc []byte) {
 // TestListenersThatThisProcessDoesNotKnow looks at a mux as a standby does: listeners have claims, and this process
 // knows nothing else of them.
 func TestListenersThatThisProcessDoesNotKnow(t *testing.T) {
-	text, err := os.ReadFile("testdata/listeners-beside-channels.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := read(t, text)
+	s := read(t, golden.Read(t, "testdata/listeners-beside-channels.txtar").Input())
 	s.rest(t)
 	seen := s.seen
 	seen.Listeners, seen.World.ListenersUnknown = nil, true
