@@ -2,15 +2,13 @@ package plan_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
@@ -18,14 +16,10 @@ import (
 // channels and mux have nothing of ours. After the reconcile, every channel has its numbers again.
 func TestDrainRemovesAllAndKeepsNumbers(t *testing.T) {
 	drains := 0
-	for _, file := range worldFiles(t) {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, world := range worlds(t) {
+		t.Run(world.Name(), func(t *testing.T) {
 			c := newCluster(t)
-			readStory(t, text).tell(t, c)
+			readStory(t, world.Input()).tell(t, c)
 			if c.isFrozen() || len(c.stuck) > 0 || len(c.refused) > 0 || len(c.hidden) > 0 || len(c.live) > 0 {
 				return // other tests cover these
 			}
@@ -117,12 +111,8 @@ func (c *cluster) checkGone(t *testing.T) {
 }
 
 func TestDrainKeepsThePortsOfAChannelThatShowsTheAddress(t *testing.T) {
-	text, err := os.ReadFile("testdata/worlds/an-address-that-cannot-be-taken-off-keeps-its-port.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := newCluster(t)
-	s := readStory(t, text)
+	s := readStory(t, golden.Read(t, "testdata/worlds/an-address-that-cannot-be-taken-off-keeps-its-port.txtar").Input())
 	s.stages = s.stages[:1]
 	s.tell(t, c)
 	web := types.NamespacedName{Namespace: "app", Name: "web"}

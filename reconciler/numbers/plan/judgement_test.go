@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,13 +12,9 @@ import (
 // parts of a decision that verdicts don't need.
 func TestPredictedVerdictsAgreeWithMux(t *testing.T) {
 	compared := 0
-	for _, file := range worldFiles(t) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, told := range worlds(t) {
 		c := newCluster(t)
-		for _, stage := range readStory(t, text).stages {
+		for _, stage := range readStory(t, told.Input()).stages {
 			for _, doc := range stage.docs {
 				c.enact(t, doc)
 			}
@@ -27,7 +22,7 @@ func TestPredictedVerdictsAgreeWithMux(t *testing.T) {
 				world := c.world()
 				decided := plan.Mux(world, plan.Memory{})
 				if diff := cmp.Diff(decided.Verdicts, plan.PredictedVerdicts(c.world())); diff != "" {
-					t.Fatalf("%s, %s (-decided +predicted):\n%s", file, stage.title, diff)
+					t.Fatalf("%s, %s (-decided +predicted):\n%s", told.Name(), stage.title, diff)
 				}
 				compared += len(decided.Verdicts)
 				if _, final := c.decide(); c.apply(final) != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -442,64 +441,17 @@ func (s *story) tell(t testing.TB, c *cluster) string {
 	return b.String()
 }
 
-func worldFiles(t testing.TB) []string {
-	t.Helper()
-	files, err := filepath.Glob("testdata/worlds/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
+func worlds(t testing.TB) []*golden.Archive { return golden.Stories(t, "testdata/worlds/*.txtar") }
 
 func TestWorlds(t *testing.T) {
-	files := worldFiles(t)
-	if len(files) < 60 {
-		t.Errorf("%d worlds, which isn't a manual", len(files))
+	all := worlds(t)
+	if len(all) < 60 {
+		t.Errorf("%d worlds, which isn't a manual", len(all))
 	}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := newCluster(t)
-			got := readStory(t, text).tell(t, c)
-			sameText(t, strings.TrimSuffix(file, ".yaml")+".txt", got)
+	for _, world := range all {
+		t.Run(world.Name(), func(t *testing.T) {
+			world.Compare(t, "passes.txt", readStory(t, world.Input()).tell(t, newCluster(t)))
 		})
-	}
-}
-
-func TestNoWorldIsStale(t *testing.T) {
-	texts, err := filepath.Glob("testdata/worlds/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	worlds := map[string]bool{}
-	for _, file := range worldFiles(t) {
-		worlds[strings.TrimSuffix(file, ".yaml")] = true
-	}
-	for _, file := range texts {
-		if !worlds[strings.TrimSuffix(file, ".txt")] {
-			t.Errorf("%s has no world: remove it", file)
-		}
-	}
-}
-
-func sameText(t *testing.T, file, got string) {
-	t.Helper()
-	if updating.Value.String() == "true" {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("(-%s +now, -update rewrites it)\n%s", file, diff)
 	}
 }
 
@@ -521,12 +473,8 @@ func TestEveryReasonHasAWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	var manual strings.Builder
-	for _, file := range worldFiles(t) {
-		text, err := os.ReadFile(strings.TrimSuffix(file, ".yaml") + ".txt")
-		if err != nil {
-			t.Fatal(err)
-		}
-		manual.Write(text)
+	for _, world := range worlds(t) {
+		manual.WriteString(world.Section("passes.txt"))
 	}
 	found := regexp.MustCompile(`validation\.Reason = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(found) < 20 {
