@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,39 +12,13 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files")
-
 // command is the command of release v1.
 func command(env cli.Env) *cobra.Command {
 	env.Version = "v1"
 	return Command(env)
 }
 
-func TestGoldenDoctor(t *testing.T) {
-	all := []string{
-		"services", "services/svc-mux", "services/shop", "endpointslices", "endpointslices/svc-mux", "configmaps/svc-mux",
-		"deployments", "validatingwebhookconfigurations", "leases/svc-mux", "certificates/svc-mux", "prometheusrules/svc-mux",
-		"version", "subjectaccessreviews", "daemonsets",
-	}
-	for name, tc := range map[string]looktest.Case{
-		"installed":      {World: "installed"},
-		"installed-json": {World: "installed", Args: "-o json"},
-		"installed-40":   {World: "installed", Columns: "40"},
-		"ill":            {World: "ill", Code: 1},
-		"half":           {World: "half", Code: 1},
-		"none":           {World: "none", Code: 1},
-		"frozen":         {World: "frozen", Code: 1},
-		"full":           {World: "full", Code: 1},
-		"gateways":       {World: "gateways", Code: 1},
-		"some-rights": {World: "installed",
-			Forbidden: []string{"validatingwebhookconfigurations", "leases/svc-mux", "certificates/svc-mux",
-				"prometheusrules/svc-mux", "subjectaccessreviews", "configmaps/svc-mux", "daemonsets"}},
-		"no-rights":    {World: "installed", Forbidden: all},
-		"wrong-format": {World: "installed", Args: "-o wide", Code: 2},
-	} {
-		t.Run(name, func(t *testing.T) { looktest.Golden(t, command, name, tc, *update) })
-	}
-}
+func TestGoldenDoctor(t *testing.T) { looktest.Stories(t, command) }
 
 // TestServerAndRights changes answers of the API server that aren't in the file of a world.
 func TestServerAndRights(t *testing.T) {

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"compress/gzip"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -25,9 +24,8 @@ import (
 	"nowake.ai/svc-lb-mux/cmd/svcmux/survey"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/tcpservices"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/versions"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // tenant lists what a tenant of namespace shop may not read.
 func tenant() []string {
@@ -40,12 +38,13 @@ func tenant() []string {
 }
 
 // readers are command lines that read a cluster.
-func readers() map[string]func(cli.Env) *cobra.Command {
-	const file = "../changes/testdata/files/channels.yaml"
+func readers(t *testing.T) map[string]func(cli.Env) *cobra.Command {
+	t.Helper()
+	folder := golden.Read(t, "../changes/testdata/stories.txtar").Extract(t, "channels.yaml")
 	return map[string]func(cli.Env) *cobra.Command{
 		"": status.Command, "-o json": status.Command, "svc-mux/mux -o wide": ports.Command, "--free": ports.Command,
 		"shop/web":                explain.Command,
-		"svc-mux/mux:443 -o json": explain.Command, "-f " + file: changes.Command, "-o yaml": doctor.Command,
+		"svc-mux/mux:443 -o json": explain.Command, "-f " + folder: changes.Command, "-o yaml": doctor.Command,
 		"--per namespace": survey.Command,
 		"-o  json":        versions.Command, "--suffix=-mux": tcpservices.Command,
 	}
@@ -68,7 +67,7 @@ func TestCommandsPrintTheSameFromSnapshot(t *testing.T) {
 		for user, forbidden := range map[string][]string{"admin": nil, "tenant": tenant()} {
 			kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+world+".yaml").Serve(t, forbidden...)
 			path := taken(t, kubeconfig)
-			for args, command := range readers() {
+			for args, command := range readers(t) {
 				live := looktest.RunAt(t, command, kubeconfig, "", strings.Fields(args)...)
 				again := looktest.RunAt(t, command, kubeconfig, "", append(strings.Fields(args), "--snapshot", path)...)
 				if diff := cmp.Diff(live, again); diff != "" {
@@ -101,23 +100,7 @@ func unpacked(t *testing.T, path string) string {
 func TestGoldenSnapshot(t *testing.T) {
 	for _, world := range []string{"installed", "private", "routes"} {
 		kubeconfig, _ := looktest.Load(t, looktest.Worlds+"/"+world+".yaml").Serve(t)
-		compareGolden(t, "testdata/"+world+".jsonl", unpacked(t, taken(t, kubeconfig)))
-	}
-}
-
-func compareGolden(t *testing.T, golden, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got), -update rewrites it:\n%s", golden, diff)
+		golden.Read(t, "testdata/snapshots.txtar").Compare(t, world+".jsonl", unpacked(t, taken(t, kubeconfig)))
 	}
 }
 

@@ -75,6 +75,21 @@ func (a *Archive) Section(name string) string {
 	return ""
 }
 
+// Extract writes the files of one suffix into a temporary folder, and returns its path.
+func (a *Archive) Extract(t testing.TB, suffix string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, file := range a.files.Files {
+		if path := filepath.Join(dir, file.Name); strings.HasSuffix(path, suffix) {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, path, file.Data)
+		}
+	}
+	return dir
+}
+
 // Compare compares a text with a file of an archive. The archive has a newline at the end of every file.
 func (a *Archive) Compare(t testing.TB, name, got string) {
 	t.Helper()

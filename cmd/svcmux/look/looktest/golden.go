@@ -1,36 +1,21 @@
 package looktest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli/clitest"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // Worlds is the folder of the clusters, seen from the package of a command.
 const Worlds = "../look/looktest/testdata"
-
-// Case is a run whose output is golden.
-type Case struct {
-	World     string // a file of Worlds, without .yaml
-	Args      string
-	Forbidden []string
-	Columns   string // "" for 80
-	Code      int
-}
-
-// Run runs a command against a cluster.
-func Run(t *testing.T, command func(cli.Env) *cobra.Command, tc Case) clitest.Result {
-	t.Helper()
-	kubeconfig, _ := Load(t, filepath.Join(Worlds, tc.World+".yaml")).Serve(t, tc.Forbidden...)
-	return RunAt(t, command, kubeconfig, tc.Columns, strings.Fields(tc.Args)...)
-}
 
 // RunAt runs a command with a kubeconfig.
 func RunAt(t *testing.T, command func(cli.Env) *cobra.Command, kubeconfig, columns string,
@@ -47,29 +32,46 @@ func RunAt(t *testing.T, command func(cli.Env) *cobra.Command, kubeconfig, colum
 	return clitest.Run(t, with, "", append([]string{"--kubeconfig", kubeconfig}, args...)...)
 }
 
-// Golden compares the output of a run with a file of testdata. The file begins with the command line.
-func Golden(t *testing.T, command func(cli.Env) *cobra.Command, name string, tc Case, update bool) {
+// Stories runs the command lines of testdata/stories.txtar, and compares what they print. Files of the archive whose
+// names end in .yaml are in the folder of the command. Every other file is a story: first its settings, then its
+// command line and output. The settings are:
+//
+//	cluster    a file of Worlds, without .yaml
+//	forbidden  what the user may not list
+//	columns    the width of the terminal
+func Stories(t *testing.T, command func(cli.Env) *cobra.Command) {
 	t.Helper()
-	got := Run(t, command, tc)
-	if got.Code != tc.Code {
-		t.Errorf("exit code %d, want %d", got.Code, tc.Code)
-	}
-	text := strings.TrimRight("$ svcmux "+command(cli.Env{Getenv: os.Getenv}).Name()+" "+tc.Args, " ") + "\n" +
-		got.Err + got.Out
-	path := filepath.Join("testdata", name+".txt")
-	if update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
+	archive := golden.Read(t, "testdata/stories.txtar")
+	for _, name := range archive.Sections() {
+		if filepath.Ext(name) != "" {
+			continue
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s (-want +got), -update rewrites it:\n%s", path, diff)
+		t.Run(name, func(t *testing.T) {
+			text, settings, args := "", map[string]string{}, []string{}
+			for line := range strings.Lines(archive.Section(name)) {
+				text += line
+				if strings.HasPrefix(line, "$ ") {
+					_, after, _ := strings.Cut(line, " "+command(cli.Env{Getenv: os.Getenv}).Name())
+					args = strings.Fields(after)
+					break
+				}
+				setting, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+				settings[setting] = value
+			}
+			var got clitest.Result
+			if cluster := settings["cluster"]; cluster == "" {
+				t.Chdir(archive.Extract(t, ".yaml"))
+				got = clitest.Run(t, command, "", args...)
+			} else {
+				kubeconfig, _ := Load(t, filepath.Join(Worlds, cluster+".yaml")).Serve(t, strings.Fields(settings["forbidden"])...)
+				t.Chdir(archive.Extract(t, ".yaml"))
+				got = RunAt(t, command, kubeconfig, settings["columns"], args...)
+			}
+			text += got.Err + got.Out
+			if got.Code != 0 {
+				text = fmt.Sprintf("%s\nexit code %d\n", strings.TrimSuffix(text, "\n"), got.Code)
+			}
+			archive.Compare(t, name, text)
+		})
 	}
 }
