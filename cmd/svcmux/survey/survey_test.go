@@ -1,76 +1,42 @@
 package survey
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli/clitest"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/validation"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 func survey(t *testing.T, args ...string) clitest.Result {
 	t.Helper()
 	return clitest.Run(t, Command, "", args...)
 }
 
-func TestGoldenReports(t *testing.T) {
-	for name, args := range map[string]string{
-		"metal":           "-f metal.yaml",
-		"metal-wide":      "-f metal.yaml -o wide",
-		"metal-yaml":      "-f metal.yaml -o yaml",
-		"metal-name":      "-f metal.yaml -o name",
-		"metal-keep":      "-f metal.yaml --keep-numbers",
-		"metal-namespace": "-f metal.yaml --per namespace -o wide",
-		"metal-give-up": "-f metal.yaml --give-up " +
-			"externalTrafficPolicy,sessionAffinity,loadBalancerIP,metallb.io/address-pool",
-		"gke":      "-f gke.yaml",
-		"gke-json": "-f gke.yaml -o json",
-		"aws":      "-f aws.yaml",
-		"moved":    "-f moved.yaml",
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(must(filepath.Abs("testdata")), name+".txt")
-			t.Chdir("testdata")
-			got := survey(t, strings.Fields(args)...)
-			if got.Code != 0 {
-				t.Errorf("exit code %d", got.Code)
-			}
-			text := "$ svcmux survey " + args + "\n" + got.Err + got.Out
-			if *update {
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), text); diff != "" {
-				t.Errorf("%s (-want +got), -update rewrites it:\n%s", path, diff)
-			}
-		})
-	}
+func TestGoldenReports(t *testing.T) { looktest.Stories(t, Command) }
+
+// input returns the path of a file that stories read.
+func input(t *testing.T, name string) string {
+	t.Helper()
+	return filepath.Join(golden.Read(t, "testdata/stories.txtar").Extract(t, name), name)
 }
 
 // TestOnlyAChannelThatCarriesTakesTheLoadBalancersPlace has channels in several states beside Services with load
 // balancers. Whoever changes the type of a Service while its channel carries nothing has an outage.
 func TestOnlyAChannelThatCarriesTakesTheLoadBalancersPlace(t *testing.T) {
 	const change = "set its type to ClusterIP"
-	got := survey(t, "-f", "testdata/moved.yaml")
+	got := survey(t, "-f", input(t, "moved.yaml"))
 	for service, says := range map[string]string{
 		"shop/web":   "channel web-mux has its pods: " + change,
 		"shop/twice": "channel twice-b has its pods: " + change,
@@ -105,7 +71,7 @@ func TestProposalsPassValidate(t *testing.T) {
 	for _, world := range []string{"metal", "gke", "aws"} {
 		for _, more := range []string{"", "--keep-numbers", "--per=namespace", "--provider=gke"} {
 			t.Run(world+more, func(t *testing.T) {
-				args := []string{"-f", "testdata/" + world + ".yaml", "-o", "yaml"}
+				args := []string{"-f", input(t, world+".yaml"), "-o", "yaml"}
 				if more != "" {
 					args = append(args, more)
 				}
@@ -155,18 +121,18 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 
 func TestManifestsAreNotOverwritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
-	first := survey(t, "-f", "testdata/gke.yaml", "--manifests", dir)
+	first := survey(t, "-f", input(t, "gke.yaml"), "--manifests", dir)
 	if first.Code != 0 || !strings.Contains(first.Err, "5 files written to") {
 		t.Fatalf("got %+v", first)
 	}
-	if again := survey(t, "-f", "testdata/gke.yaml", "--manifests", dir); again.Code != 0 {
+	if again := survey(t, "-f", input(t, "gke.yaml"), "--manifests", dir); again.Code != 0 {
 		t.Errorf("the same files again: %+v", again)
 	}
-	other := survey(t, "-f", "testdata/gke.yaml", "--manifests", dir, "--port-range", "21000-21999")
+	other := survey(t, "-f", input(t, "gke.yaml"), "--manifests", dir, "--port-range", "21000-21999")
 	if other.Code != 1 || !strings.Contains(other.Err, "exists with other content") {
 		t.Errorf("other files: %+v", other)
 	}
-	if forced := survey(t, "-f", "testdata/gke.yaml", "--manifests", dir, "--port-range", "21000-21999",
+	if forced := survey(t, "-f", input(t, "gke.yaml"), "--manifests", dir, "--port-range", "21000-21999",
 		"--force"); forced.Code != 0 {
 		t.Errorf("--force: %+v", forced)
 	}

@@ -1,9 +1,6 @@
 package tcpservices
 
 import (
-	"flag"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,52 +12,29 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli/clitest"
+	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/validate"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/validation"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 func imported(t *testing.T, stdin string, args ...string) clitest.Result {
 	t.Helper()
 	return clitest.Run(t, Command, stdin, args...)
 }
 
-func TestGoldenReports(t *testing.T) {
-	for name, args := range map[string]string{
-		"gitlab":      "-f gitlab.yaml --local",
-		"gitlab-yaml": "-f gitlab.yaml --local -o yaml",
-		"chart":       "-f chart.yaml --local -o wide",
-		"chart-yaml":  "-f chart.yaml --local -o yaml --mux infra/public",
-		"grown":       "-f grown.yaml --local",
-		"grown-name":  "-f grown.yaml --local -o name",
-		"grown-there": "-f grown.yaml --local --suffix -lb",
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(must(filepath.Abs("testdata")), name+".txt")
-			t.Chdir("testdata")
-			got := imported(t, "", strings.Fields(args)...)
-			text := fmt.Sprintf("$ svcmux import tcp-services %s\n%s%sexit code %d\n", args, got.Err, got.Out, got.Code)
-			if *update {
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), text); diff != "" {
-				t.Errorf("%s (-want +got), -update rewrites it:\n%s", path, diff)
-			}
-		})
-	}
+func TestGoldenReports(t *testing.T) { looktest.Stories(t, Command) }
+
+// input returns the path of a file that stories read.
+func input(t *testing.T, name string) string {
+	t.Helper()
+	return filepath.Join(golden.Read(t, "testdata/stories.txtar").Extract(t, name), name)
 }
 
 func TestChannelsPassValidate(t *testing.T) {
 	for _, world := range []string{"gitlab", "chart", "grown"} {
 		t.Run(world, func(t *testing.T) {
-			got := imported(t, "", "-f", "testdata/"+world+".yaml", "--local", "-o", "yaml")
+			got := imported(t, "", "-f", input(t, world+".yaml"), "--local", "-o", "yaml")
 			var out strings.Builder
 			code := validate.Run([]string{"--strict", "-f", "-"}, cli.Env{
 				In: strings.NewReader(got.Out), Out: &out, Err: &out, Getenv: func(string) string { return "" },
