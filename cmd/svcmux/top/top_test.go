@@ -2,7 +2,6 @@ package top
 
 import (
 	"context"
-	"flag"
 	"io"
 	"net/http"
 	"os"
@@ -19,9 +18,8 @@ import (
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 	"nowake.ai/svc-lb-mux/cmd/svcmux/look/looktest"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
-
-var rewrite = flag.Bool("update", false, "rewrite golden files")
 
 // session is a run of the command in a pseudo-terminal, and the screen that a person sees.
 type session struct {
@@ -107,31 +105,16 @@ func (s *session) await(part string) {
 	}
 }
 
-// golden compares the screen with a file, once it has a text.
+// golden compares the screen with a screen of testdata, once it has a text.
 func (s *session) golden(name, part string) {
 	s.t.Helper()
 	s.await(part)
-	path := "testdata/" + name + ".txt"
-	var want []byte
+	screens := golden.Read(s.t, "testdata/screens.txtar")
 	// a screen may be drawn in parts
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if *rewrite {
-			time.Sleep(300 * time.Millisecond)
-			if err := os.WriteFile(path, []byte(s.text()), 0o644); err != nil {
-				s.t.Fatal(err)
-			}
-		}
-		var err error
-		if want, err = os.ReadFile(path); err != nil {
-			s.t.Fatal(err)
-		}
-		if string(want) == s.text() || time.Now().After(deadline) {
-			break
-		}
+	for deadline := time.Now().Add(5 * time.Second); s.text() != screens.Section(name) &&
+		time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 	}
-	if diff := cmp.Diff(string(want), s.text()); diff != "" {
-		s.t.Errorf("%s (-want +got), -update rewrites it:\n%s", path, diff)
-	}
+	screens.Compare(s.t, name, s.text())
 }
 
 // end waits for the end of the program, and checks that the terminal is as it was before.
