@@ -8,12 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files and docs/rules.md")
 
 // outcome is the result of a run.
 type outcome struct {
@@ -45,23 +41,6 @@ func inFolder(t *testing.T, files map[string]string) {
 		}
 	}
 	t.Chdir(dir)
-}
-
-// golden compares with a file, or rewrites it.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), -update rewrites it:\n%s", path, diff)
-	}
 }
 
 func must[T any](t testing.TB) func(T, error) T {

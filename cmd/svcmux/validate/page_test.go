@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -79,7 +80,7 @@ func TestRulesPage(t *testing.T) {
 			b.WriteString(ruleText(t, r))
 		}
 	}
-	golden(t, "../../../docs/rules.md", expanded(t, b.String()))
+	golden.File(t, "../../../docs/rules.md", expanded(t, b.String()))
 }
 
 func settings(all []setting) string {

@@ -2,7 +2,6 @@ package validate
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 const (
@@ -45,14 +45,14 @@ spec:
 func TestGoldenOutputs(t *testing.T) {
 	for _, format := range []string{"text", "json", "sarif", "github"} {
 		t.Run(format, func(t *testing.T) {
-			here := must[string](t)(os.Getwd())
+			outputs := golden.Read(t, "testdata/outputs.txtar")
 			t.Chdir("testdata/tree")
 			got := svcmux("", nil, "-f", ".", "-o", format)
 			if got.Code != exitUsage {
 				t.Errorf("exit code %d, want %d: a file is unreadable", got.Code, exitUsage)
 			}
-			golden(t, filepath.Join(here, "testdata", "golden", format+".txt"), got.Stdout)
-			golden(t, filepath.Join(here, "testdata", "golden", "stderr.txt"), got.Stderr)
+			outputs.Compare(t, format, got.Stdout)
+			outputs.Compare(t, "stderr", got.Stderr)
 		})
 	}
 }
