@@ -2,26 +2,22 @@ package record
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var (
 	mux  = types.NamespacedName{Namespace: "svc-mux", Name: "mux"}
@@ -46,20 +42,10 @@ func TestReadings(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		printReading(&all, name, Decode(withText(texts[name]), mux, keys))
 	}
-	const golden = "testdata/readings.golden"
-	if *update {
-		if err := os.WriteFile(golden, []byte(all.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), all.String()); diff != "" {
-		t.Errorf("readings changed; -update rewrites %s:\n%s", golden, diff)
-	}
+	story(t).Compare(t, "want.txt", all.String())
 }
+
+func story(t testing.TB) *golden.Archive { return golden.Read(t, "testdata/readings.txtar") }
 
 // fixture is a ConfigMap. Its name is the comment at its beginning.
 type fixture struct {
@@ -68,12 +54,8 @@ type fixture struct {
 }
 
 func originals(t testing.TB) []fixture {
-	data, err := os.ReadFile("testdata/original.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all []fixture
-	for _, document := range bytes.Split(data, []byte("\n---\n")) {
+	for _, document := range bytes.Split([]byte(story(t).Section("original.yaml")), []byte("\n---\n")) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(string(document), "# "), "\n")
 		c := fixture{name, &corev1.ConfigMap{}}
 		if err := yaml.UnmarshalStrict(document, c.cm); err != nil {
@@ -85,12 +67,8 @@ func originals(t testing.TB) []fixture {
 }
 
 func texts(t testing.TB) map[string]string {
-	data, err := os.ReadFile("testdata/texts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all map[string]string
-	if err := yaml.UnmarshalStrict(data, &all); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(story(t).Section("texts.yaml")), &all); err != nil {
 		t.Fatal(err)
 	}
 	return all
