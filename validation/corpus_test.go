@@ -1,10 +1,8 @@
 package validation_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,11 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/test/corpus"
 	"nowake.ai/svc-lb-mux/validation"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata/messages.golden")
 
 func load(t testing.TB) (validation.Language, []corpus.Case) {
 	t.Helper()
@@ -118,19 +115,7 @@ func TestMessages(t *testing.T) {
 			fmt.Fprintf(&b, "%s\n%s\n", c.Name(), said)
 		}
 	}
-	golden := filepath.Join("testdata", "messages.golden")
-	if *update {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("messages (-want +got), -update rewrites them:\n%s", diff)
-	}
+	golden.File(t, "testdata/messages.golden", b.String())
 }
 
 // printed formats the first three problems.

@@ -1,21 +1,16 @@
 package webhook
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"nowake.ai/svc-lb-mux/certs"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata/metrics.txt")
 
 // TestMetricNamesAndLabels lists all metrics with their labels. Names and labels are part of the API. Tests compare
 // alerts, dashboard and docs with this list.
@@ -24,20 +19,7 @@ func TestMetricNamesAndLabels(t *testing.T) {
 	newMetrics(registry)
 	newPredictionMetrics(registry)
 	certs.NewFiles(certs.FilesOptions{}, zap.NewNop(), registry)
-	got := strings.Join(described(registry), "")
-	file := filepath.Join("testdata", "metrics.txt")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs: users' alerts read these metrics; -update rewrites the list (-want +got):\n%s", file, diff)
-	}
+	golden.File(t, "testdata/metrics.txt", strings.Join(described(registry), ""))
 }
 
 // described returns the metrics of a collector, one per line: the name, and the labels in their order. Of Go's and the

@@ -2,10 +2,7 @@ package run
 
 import (
 	"bytes"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,11 +16,10 @@ import (
 	"k8s.io/client-go/rest"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/console"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata/metrics.txt")
 
 // borrowed are metrics of controller-runtime that alerts and the dashboard use.
 var borrowed = []string{
@@ -63,27 +59,7 @@ func TestMetricNamesAndLabels(t *testing.T) {
 		return slices.Contains(borrowed, name)
 	})...)
 	slices.Sort(list)
-	checkList(t, strings.Join(list, ""))
-}
-
-func checkList(t *testing.T, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", "metrics.txt")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs: users' alerts read these metrics; -update rewrites the list (-want +got):\n%s", file, diff)
-	}
+	golden.File(t, "testdata/metrics.txt", strings.Join(list, ""))
 }
 
 // described returns the metrics of a collector, one per line: the name, and the labels in their order.
