@@ -178,11 +178,14 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s) each, or those that match FUZZ
 KEEP ?= 5
 
 .PHONY: fuzz-keep
-fuzz-keep: ## Keep the smallest inputs that fuzzing found, KEEP (5) for each target, as seeds in testdata/fuzz
+fuzz-keep: ## Keep the smallest inputs that fuzzing found, KEEP (5) for each target, as seeds in testdata/fuzz.txtar
 	@cache=$$(go env GOCACHE)/fuzz/$$(go list -m); \
 	find "$$cache" -mindepth 1 -type d -name 'Fuzz*' -printf '%P\n' | while read -r target; do \
-	  kept=$$(dirname "$$target")/testdata/fuzz/$${target##*/}; mkdir -p "$$kept"; \
-	  ls -Sr "$$cache/$$target" | head -n $(KEEP) | while read -r input; do cp -n "$$cache/$$target/$$input" "$$kept/"; done; \
+	  kept=$$(dirname "$$target")/testdata/fuzz.txtar; mkdir -p "$$(dirname "$$kept")"; \
+	  ls -Sr "$$cache/$$target" | sed -n '1,$(KEEP)p' | while read -r input; do \
+	    name="-- $${target##*/}/$$input --"; \
+	    grep -qsxFe "$$name" "$$kept" || { echo "$$name"; cat "$$cache/$$target/$$input"; } >>"$$kept"; \
+	  done; \
 	done
 
 HISTORIES ?= 10000

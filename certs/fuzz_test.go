@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"nowake.ai/svc-lb-mux/certs/certstest"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // FuzzPair parses any files. An accepted pair has a certificate, and is refused after a cut at any place.
 func FuzzPair(f *testing.F) {
+	golden.Seeds(f)
 	pair := certstest.NewAuthority(f).Pair(f, time.Now().Add(time.Hour))
 	f.Add(pair.Cert, pair.Key, uint16(0))
 	f.Add(pair.Cert, pair.Key, uint16(len(pair.Cert)/2))

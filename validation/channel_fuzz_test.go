@@ -6,9 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 func FuzzExternalPorts(f *testing.F) {
+	golden.Seeds(f)
 	for _, seed := range []string{
 		"http:8080,grpc:auto", "http:AUTO", "http:80", "grpc:80", "http:1,http:2", "metrics:1", ":", "http:", "http:080",
 		" http : 1 ,,", "dns:443", "http:443,grpc:80", "http:65536", "a:b:c",
@@ -89,6 +92,7 @@ func plainExternalPorts(value string) (map[string]string, bool) {
 }
 
 func FuzzClass(f *testing.F) {
+	golden.Seeds(f)
 	for _, seed := range []string{
 		"p.io/mux", "p.io/mux.ns", "p.io", "p.io/", "p.io/a.b.c", "p.io/Mux", "p.io.evil/x", "xp.io/x", "p.io/mux_1",
 		"p.io/-a", "p.io/a.", "p.io/" + strings.Repeat("a", 64), "p.io/1",
@@ -126,6 +130,7 @@ func FuzzClass(f *testing.F) {
 }
 
 func FuzzHostnames(f *testing.F) {
+	golden.Seeds(f)
 	for _, seed := range []string{
 		"app.example.com", "*.a.b", "A.b.,c", "a,A.", "10.0.0.1", "a..b", "\u212aa.com", "_a.b",
 		strings.Repeat("a", 64) + ".b", "*." + strings.Repeat("a.", 125) + "a", "*." + strings.Repeat("a.", 126) + "a",

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 func TestGatewayPool(t *testing.T) {
@@ -137,8 +139,8 @@ func TestSettingsOfGatewaysOnAMuxThatIsAChannelGetNoWarning(t *testing.T) {
 // FuzzAddresses checks that a request without problems has at most one address of each family, and survives being
 // written and read.
 func FuzzAddresses(f *testing.F) {
-	for _, seed := range []string{"192.0.2.1,2001:db8::1", " 192.0.2.1 ,", "::ffff:192.0.2.1", "fe80::1%eth0",
-		"192.0.2.1,192.0.2.2", "::1.2.3.4", "x"} {
+	golden.Seeds(f)
+	for _, seed := range []string{"192.0.2.1,2001:db8::1", " 192.0.2.1 ,", "::ffff:192.0.2.1", "fe80::1%eth0", "192.0.2.1,192.0.2.2", "::1.2.3.4", "x"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {

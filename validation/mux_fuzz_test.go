@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 func FuzzPortRanges(f *testing.F) {
+	golden.Seeds(f)
 	for _, seed := range []string{
 		"20000-20099,21000", "1-65535", "5-1", "0", "1-10,5", "10-19,1-9", " 1 - 2 ,\n3,", "080", "1--2", "٨", "1-2-3",
 	} {
@@ -89,6 +92,7 @@ func plainRanges(value string) (numbers []int32, ok bool) {
 }
 
 func FuzzNamespaces(f *testing.F) {
+	golden.Seeds(f)
 	f.Add("*", "team-a")
 	f.Add("Same", "own")
 	f.Add("team-*,x*y*z, a", "xyyz")
@@ -123,6 +127,7 @@ func FuzzNamespaces(f *testing.F) {
 }
 
 func FuzzHostnamePatterns(f *testing.F) {
+	golden.Seeds(f)
 	f.Add("*.example.com", "app.example.com", "team")
 	f.Add("*.{namespace}.example.com,www.example.com", "a.team.example.com", "team")
 	f.Add("*", "anything", "x")
@@ -168,6 +173,7 @@ func plainHostnameMatch(pattern, hostname, namespace string) bool {
 }
 
 func FuzzProtocols(f *testing.F) {
+	golden.Seeds(f)
 	for _, seed := range []string{"TCP,UDP", "tcp", "sctp, ", "TCP,tcp", "HTTP", "\u017fCTP"} {
 		f.Add(seed)
 	}

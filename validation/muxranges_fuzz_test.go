@@ -6,6 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 func TestRangesAnnotation(t *testing.T) {
@@ -39,6 +41,7 @@ func TestRangesAnnotation(t *testing.T) {
 }
 
 func FuzzRangesAnnotation(f *testing.F) {
+	golden.Seeds(f)
 	for _, seed := range []string{"rtp=10000-19999/UDP", "a=1-2/TCP,b=1-3/TCP", "a=2-1/TCP", "a=1-2/SCTP,,a=3-4/UDP"} {
 		f.Add(seed)
 	}

@@ -9,9 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 func FuzzPortsAnnotation(f *testing.F) {
+	golden.Seeds(f)
 	for _, seed := range []string{
 		"http:80->8080, grpc:9090->20001", "http:80->", "a:1->2,a:3->4", ":1->2", "a:080->1", "A:1->2", "a:1->2->3",
 		"rtp:5000->10000-19999", "a:1->3-2", "a:1->2-2", "a:1->2-", "a:1-2->3", "a:1->1-65536", "a:1->auto",
@@ -58,6 +61,7 @@ func FuzzPortsAnnotation(f *testing.F) {
 }
 
 func FuzzGeneration(f *testing.F) {
+	golden.Seeds(f)
 	for _, seed := range []string{"1", "0", "-1", "9223372036854775807", "9223372036854775808", "01", "1e3", " 1"} {
 		f.Add(seed)
 	}
@@ -75,6 +79,7 @@ func FuzzGeneration(f *testing.F) {
 }
 
 func FuzzAggregated(f *testing.F) {
+	golden.Seeds(f)
 	for _, seed := range []string{
 		"a.b,c.d,cloudflare-proxied=true",
 		"a.b,external-dns.kubernetes.io/c.d,external-dns.alpha.kubernetes.io/cloudflare-proxied=false",

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // Every parser is fuzzed three ways. It never panics. An accepted value reads the same after being written out. And it
@@ -40,6 +42,7 @@ func plainPort(s string) (int, bool) {
 }
 
 func FuzzLabels(f *testing.F) {
+	golden.Seeds(f)
 	for _, seed := range []string{"a", "-a", "a-", "A", "a.b", "", strings.Repeat("a", 63), strings.Repeat("a", 64), "é"} {
 		f.Add(seed)
 	}
@@ -54,6 +57,7 @@ func FuzzLabels(f *testing.F) {
 }
 
 func FuzzScalars(f *testing.F) {
+	golden.Seeds(f)
 	for _, seed := range []string{"10m", "-1s", "+1s", "1", "0", "2147483647", "2147483648", "080", "a.b", "keep", "1e3"} {
 		f.Add(seed)
 	}

@@ -6,10 +6,13 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // FuzzService reviews whole Services from files, which no API server has validated.
 func FuzzService(f *testing.F) {
+	golden.Seeds(f)
 	f.Add("svc-mux.nowake.ai/mux", "true", "http:8080", "a.b", "20000-20099", "http", int32(80), "TCP", "ClusterIP")
 	f.Add("svc-mux.nowake.ai", "yes", "\x00", "\u202e", "0x50", "", int32(-1), "tcp", "")
 	f.Add("gateway.svc-mux.nowake.ai/rack", "true", "192.0.2.1,2001:db8::1", "a", "254", "http", int32(80), "TCP",

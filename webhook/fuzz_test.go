@@ -11,11 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	admissionv1 "k8s.io/api/admission/v1"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // FuzzAdmissionReview posts any body. The answer must be a 4xx, or a response that an API server accepts. The handler
 // here doesn't recover panics.
 func FuzzAdmissionReview(f *testing.F) {
+	golden.Seeds(f)
 	bad := annotated("external-ports", "http:0,grpc:http")
 	update := request(f, bad, bad)
 	good := request(f, nil, channel(nil))

@@ -10,11 +10,14 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // FuzzOptions gives a process any words, one per line. Words with a dash are flags, the others set environment
 // variables. Accepted options must work, and each mistake must name its flag.
 func FuzzOptions(f *testing.F) {
+	golden.Seeds(f)
 	for _, words := range []string{
 		"NAMESPACE=infra", "DEFAULT_MUX_NAMESPACE=A\nAPI_PREFIX=mux.example.com\nSVC_LB_MUX_DEBUG=1", "",
 		"--default-mux-namespace=a\n--address=[::1]:1\n--log-level=DEBUG", "NAMESPACE=a\n--address=:1\n--probe-address=:1",

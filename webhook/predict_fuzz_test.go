@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -15,6 +16,7 @@ import (
 // FuzzTrim trims any Service. The trimmed Service must have the same entry as before, and a second trim must change
 // nothing.
 func FuzzTrim(f *testing.F) {
+	golden.Seeds(f)
 	mux := testMux(f, map[string]string{"port-range": "20000-20009"})
 	noted := mux.DeepCopy()
 	noted.Annotations[corev1.LastAppliedConfigAnnotation] = `{"spec":{"ports":[{"port":101}]}}`

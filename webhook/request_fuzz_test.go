@@ -17,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	admissionv1 "k8s.io/api/admission/v1"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // FuzzRequest sends any request that net/http can parse to all handlers. Each must be answered: with a review only if
@@ -25,6 +27,7 @@ import (
 //
 // Blanks follow the body, so that it can be large. The announced length is right or wrong. A body in chunks has none.
 func FuzzRequest(f *testing.F) {
+	golden.Seeds(f)
 	good := body(f, request(f, nil, channel(nil)))
 	denied := body(f, request(f, nil, annotated("external-ports", "http:0")))
 	for _, text := range [][]byte{good, denied, {}, []byte("[["),

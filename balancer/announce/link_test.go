@@ -1,8 +1,13 @@
 package announce
 
-import "testing"
+import (
+	"testing"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
+)
 
 func FuzzReadAssigned(f *testing.F) {
+	golden.Seeds(f)
 	// An IPv4 address with a label, flags and a protocol.
 	f.Add([]byte("\x02\x20\x80\x00\x07\x00\x00\x00" +
 		"\x08\x00\x01\x00\xc0\x00\x02\x01\x08\x00\x02\x00\xc0\x00\x02\x01" +

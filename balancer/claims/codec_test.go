@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"nowake.ai/svc-lb-mux/balancer/claims"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 func configMap(text string) *corev1.ConfigMap {
@@ -194,6 +195,7 @@ func TestClaimsThatCannotBeReadBackAreNotWritten(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
+	golden.Seeds(f)
 	f.Add(valid)
 	f.Add(strings.Replace(valid, `"schemaVersion":1`, `"schemaVersion":2`, 1))
 	f.Add(strings.Replace(valid, "192.0.2.2", "192.0.2.1", 1))

@@ -6,6 +6,8 @@ import (
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // flow is a flow as the kernel tells it.
@@ -63,6 +65,7 @@ func TestOnlyUDPFlowsToGoneBackendsMatch(t *testing.T) {
 }
 
 func FuzzMatch(f *testing.F) {
+	golden.Seeds(f)
 	f.Add(flow(f, unix.IPPROTO_UDP, "192.0.2.1", "10.1.0.1", 5053))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		original, reply := read(data)

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"nowake.ai/svc-lb-mux/balancer/lease"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -239,6 +240,7 @@ func TestLongReportIsCutAndSaysSo(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
+	golden.Seeds(f)
 	k := keys(f)
 	g := full()
 	var l coordinationv1.Lease

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"nowake.ai/svc-lb-mux/balancer/vrrp"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
@@ -52,6 +53,7 @@ func TestChecksumWithoutPseudoHeaderIsReadForIPv4(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
+	golden.Seeds(f)
 	f.Add([]byte("\x31\x07\xfe\x01\x00\x0a\xc6\xeb\x0a\x00\x00\x01"), false)
 	f.Add([]byte("\x31\x07\xfe\x00\x00\x0a\xbd\xed"), true)
 	f.Fuzz(func(t *testing.T, message []byte, six bool) {

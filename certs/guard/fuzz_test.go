@@ -25,6 +25,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/utils/ptr"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // steady is a certificate that is the same in every process, so that stored fuzz inputs keep their meaning.
@@ -69,6 +71,7 @@ func (s *steady) pem() []byte {
 // FuzzConfiguration judges any configuration, with one certificate served at each of its addresses. Admission must be
 // off guard exactly if the API server's own client can't connect, or doesn't trust the certificate.
 func FuzzConfiguration(f *testing.F) {
+	golden.Seeds(f)
 	authority := newSteady(f, 1, nil)
 	leaf := newSteady(f, 2, authority, "localhost", "hook.ns.svc")
 	bundle, others := authority.pem(), newSteady(f, 3, nil).pem()
@@ -232,6 +235,7 @@ func isASCII(s string) bool { return !strings.ContainsFunc(s, func(r rune) bool 
 // FuzzServed judges any served certificates at a valid address, with any bundle, at any time. A certificate without
 // faults has a name, a valid period and a trusted signature. A certificate that counts as expired is expired.
 func FuzzServed(f *testing.F) {
+	golden.Seeds(f)
 	authority := newSteady(f, 1, nil)
 	leaf := newSteady(f, 2, authority, "localhost")
 	bundle := authority.pem()
@@ -303,6 +307,7 @@ func bundled(bundle []byte) []*x509.Certificate {
 // FuzzCertificate judges any Certificate of cert-manager's. It is at fault unless its first Ready condition is True and
 // its Issuer exists. Admission stays on guard in any case.
 func FuzzCertificate(f *testing.F) {
+	golden.Seeds(f)
 	for _, conditions := range []string{
 		``, `{"type":"Ready","status":"True"}`, `{"type":"Ready","status":"Unknown"}`,
 		`{"type":"Ready","status":"False","reason":"DoesNotExist","message":"no\nsecret"}`,

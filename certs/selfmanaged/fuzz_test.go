@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"maps"
 	"testing"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // FuzzSecret writes anything into a key of the Secret. An unreadable value counts as missing, and the keeper comes to
 // rest with a usable certificate.
 func FuzzSecret(f *testing.F) {
+	golden.Seeds(f)
 	s := newSim(f)
 	s.rest()
 	whole := s.secret

@@ -12,13 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kube "k8s.io/apimachinery/pkg/util/validation"
 
-	"nowake.ai/svc-lb-mux/reconciler/backends/project"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // FuzzTrim trims any slice. Decisions from the trimmed slice are the same, and trimming it again changes nothing.
 func FuzzTrim(f *testing.F) {
+	golden.Seeds(f)
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {
 		f.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // carries returns whether a header carries a token, in either of the two schemes.
@@ -46,6 +48,7 @@ func isHere(host string) bool {
 
 // FuzzHost checks which hosts count as this machine.
 func FuzzHost(f *testing.F) {
+	golden.Seeds(f)
 	for _, host := range []string{
 		"localhost", "LOCALHOST:8080", "a.localhost:1", "127.0.0.1:8080", "[::1]:8080", "::1", "[::ffff:127.0.0.1]",
 		"localhost.example.com", "10.0.0.1", "127.1", "[::1%lo]:1", "localhost.", "evil.example.com:80:.localhost",
@@ -65,6 +68,7 @@ func FuzzHost(f *testing.F) {
 
 // FuzzToken sends tokens in every way. Only the right one is accepted, and the answer to a wrong one is delayed.
 func FuzzToken(f *testing.F) {
+	golden.Seeds(f)
 	f.Add("open sesame", "admin", "open sesame", "Bearer open sesame")
 	f.Add("a:b", "", "b", "basic OmE6Yg==")
 	f.Add(" a ", "a:b", "a", "Bearer  a ")

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 )
 
@@ -128,6 +129,7 @@ func (p *played) destinations(t *testing.T) []string {
 // configured token, that holds for a request that names this machine by a foreign name. Only the health check is always
 // answered.
 func FuzzRequest(f *testing.F) {
+	golden.Seeds(f)
 	const to = " HTTP/1.1\r\nHost: localhost:8080\r\n"
 	token := "Authorization: Bearer open sesame\r\n"
 	body := `{"address":"192.0.2.7","port":80}`

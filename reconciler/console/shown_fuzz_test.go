@@ -13,11 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 )
 
 // FuzzWhy asks about any Service: the name of an existing one gets its chain, and other names a hint.
 func FuzzWhy(f *testing.F) {
+	golden.Seeds(f)
 	for _, query := range []string{
 		"service=shop/web", "service=svc-mux/mux", "service=shop%2fweb", "service=a/b/c", "service=/a", "service=a/",
 		"service=", "", "service=shop/web&service=x", "Service=a/b", "service=%ff/%00", "service=%3Cscript%3E/%e2%80%ae",
@@ -75,6 +77,7 @@ func checkChain(t *testing.T, text []byte, key types.NamespacedName, kinds map[t
 // FuzzShown shows any Service, also one that no API server would store. The state is complete, and each event of a
 // stream has two lines.
 func FuzzShown(f *testing.F) {
+	golden.Seeds(f)
 	p := newPlayed(f)
 	for _, svc := range p.services {
 		text, err := json.Marshal(svc)

@@ -10,11 +10,14 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // FuzzTestTCP asks for any connection from any page. Only a connection of the topology, requested by the console's own
 // page, is tried. Little of a long body is read.
 func FuzzTestTCP(f *testing.F) {
+	golden.Seeds(f)
 	const body, kind, host = `{"address":"192.0.2.7","port":80}`, "application/json", "mux.example.com"
 	f.Add([]byte(body), kind, "", "", host)
 	f.Add([]byte(`{"address":"10.0.0.1","port":8080}`), kind+"; charset=utf-8", "https://"+host, "same-origin", host)

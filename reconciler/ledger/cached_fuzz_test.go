@@ -10,12 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kube "k8s.io/apimachinery/pkg/util/validation"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // FuzzTrim checks that a trimmed ConfigMap has the same name, version and mux as before, that trimming again changes
 // nothing more, and that little is left.
 func FuzzTrim(f *testing.F) {
+	golden.Seeds(f)
 	language, err := validation.New(validation.DefaultPrefix, "svc-mux")
 	if err != nil {
 		f.Fatal(err)

@@ -12,11 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // FuzzOptions gives a process any words, one per line. Words with a dash are flags, the others set environment
 // variables. Accepted options must work, and each mistake must name its flag.
 func FuzzOptions(f *testing.F) {
+	golden.Seeds(f)
 	for _, words := range []string{
 		"KUBERNETES_SERVICE_HOST=10.96.0.1", "--kubeconfig=a\n--mux-namespaces=a, b,,A\n--dry-run",
 		"NAMESPACE=infra\nDEFAULT_MUX_NAMESPACE=a.b\n--drain",

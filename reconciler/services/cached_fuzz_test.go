@@ -7,12 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/test/corpus"
 )
 
 // FuzzTrim: a trimmed Service is parsed like the whole one, a second trim changes nothing, and a mux elsewhere is no
 // mux in the cache.
 func FuzzTrim(f *testing.F) {
+	golden.Seeds(f)
 	cases, err := corpus.Load()
 	if err != nil {
 		f.Fatal(err)

@@ -12,12 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	yaml3 "go.yaml.in/yaml/v3"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // FuzzFile reads any input as a file. The command never panics, gives the same report twice, names only existing lines,
 // and prints nothing that could harm a terminal.
 func FuzzFile(f *testing.F) {
+	golden.Seeds(f)
 	for _, text := range []string{
 		goodChannel, warnedChannel, badChannel, stranger, goodChannel + "---\n" + badChannel, longAliases()[:64],
 		"{\"kind\": \"List\", \"apiVersion\": \"v1\", \"items\": [{}]} {} [",
@@ -91,6 +93,7 @@ func breaks(data []byte) func(yield func(int) bool) {
 
 // FuzzSplit compares with a reader of YAML streams: both must find the same documents with the same values.
 func FuzzSplit(f *testing.F) {
+	golden.Seeds(f)
 	for _, text := range []string{
 		"a\n---\nb", "---\na\n...\nb\n", "%YAML 1.1\n--- a\n---\n---\nb", "# c\n---\n\u2028---\nx", "a: |\n  b\n ---\n---\rc",
 		"--- |\n x\n--- 'a'",

@@ -8,10 +8,12 @@ import (
 	kube "k8s.io/apimachinery/pkg/util/validation"
 
 	"nowake.ai/svc-lb-mux/cmd/svcmux/cli"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 // FuzzOptions parses any command line, one word per line, with any environment. Accepted options must be usable.
 func FuzzOptions(f *testing.F) {
+	golden.Seeds(f)
 	f.Add("-f\na.yaml\n-o\njson", "", "")
 	f.Add("--filename=-\n--strict\n--namespace=a.b", "mux.example.com", "infra")
 	f.Add("-f=\n-o=xml\n--prefix\nA/b", "", "A")

@@ -11,12 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
 // FuzzSARIF reads any input as a file of any name. The JSON output is valid JSON, and the SARIF output is valid for the
 // standard and for code scanning. Each finding is there with its rule and line, and its URI leads to the file.
 func FuzzSARIF(f *testing.F) {
+	golden.Seeds(f)
 	for name, text := range map[string]string{
 		"a.yaml": badChannel, "dir/b c.yaml": warnedChannel + "---\n" + badChannel, "/abs/50%.yml": stranger,
 		"a:b.json":          "{\"kind\": \"Service\" 1}\n{x",

@@ -9,11 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // FuzzDeclaresPlaceholder: any annotation and any managedFields are read as the API server would read them.
 func FuzzDeclaresPlaceholder(f *testing.F) {
+	golden.Seeds(f)
 	f.Add(`{"spec":{"ports":[{"name":"placeholder","port":101}]}}`, `{}`)
 	f.Add(`{"spec":{"ports":[{"port":101,"protocol":"UDP"}]}}`,
 		`{"f:spec":{"f:ports":{"k:{\"port\":101,\"protocol\":\"TCP\"}":{}}}}`)

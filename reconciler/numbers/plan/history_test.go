@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
@@ -496,6 +497,7 @@ func (h *history) mend() {
 }
 
 func FuzzHistories(f *testing.F) {
+	golden.Seeds(f)
 	f.Fuzz(func(t *testing.T, input []byte) {
 		rapid.MakeFuzz(func(r *rapid.T) {
 			h := &history{cluster: newCluster(t), r: r}

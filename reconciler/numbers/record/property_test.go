@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
@@ -101,6 +102,7 @@ func TestRoundTrip(t *testing.T) {
 // FuzzDecode checks that Decode panics for no ConfigMap. A usable ledger can be written, and is then read as good and
 // equal.
 func FuzzDecode(f *testing.F) {
+	golden.Seeds(f)
 	for _, text := range texts(f) {
 		f.Add(text, []byte(nil), "")
 		packed, err := pack([]byte(text))

@@ -9,6 +9,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 const protobufStream = protobufMedia + ";stream=watch"
@@ -63,6 +65,7 @@ func TestStreamsAreSplitIntoEvents(t *testing.T) {
 
 // FuzzFrames checks that no byte of a stream is lost, added or moved, whatever the pieces in which it arrives.
 func FuzzFrames(f *testing.F) {
+	golden.Seeds(f)
 	f.Add(uint8(0), []byte("{}\n{}\n"))
 	f.Add(uint8(1), []byte("\x00\x00\x00\x02ab\x00\x00"))
 	f.Add(uint8(2), []byte("anything"))

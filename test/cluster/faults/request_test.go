@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 func TestARequestIsParsedAsTheAPIServerDoes(t *testing.T) {
@@ -153,6 +155,7 @@ func TestDryRunIsReadFromADeletionsBody(t *testing.T) {
 
 // FuzzParse checks that a request for a resource always has an API verb, and that others keep method and path.
 func FuzzParse(f *testing.F) {
+	golden.Seeds(f)
 	f.Add("GET", "/api/v1/namespaces/a/services/web/status", "watch=true")
 	f.Add("DELETE", "/apis/apps/v1/deployments", "dryRun=All")
 	f.Add("GET", "/api/v1/watch", "fieldSelector=metadata.name%3Dx")

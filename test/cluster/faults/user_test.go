@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 func jwtFor(subject string) string {
@@ -61,6 +63,7 @@ func TestUserOfARequest(t *testing.T) {
 }
 
 func FuzzTokenUser(f *testing.F) {
+	golden.Seeds(f)
 	f.Add(jwtFor("system:serviceaccount:a:b"))
 	f.Add("a.b.c")
 	f.Add("..")

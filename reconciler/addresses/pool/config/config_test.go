@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"nowake.ai/svc-lb-mux/reconciler/addresses/pool/config"
+	"nowake.ai/svc-lb-mux/gateway/pool/config"
+	"nowake.ai/svc-lb-mux/internal/testkit/golden"
 )
 
 const valid = `
@@ -111,6 +112,7 @@ func TestBadPoolsAreRefusedWithTheValueAndTheWayOut(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
+	golden.Seeds(f)
 	f.Add(valid)
 	f.Add("pools: [{name: a, addresses: ['::/0'], routerIDs: ['1-255']}]")
 	f.Add("pools: [{name: a, addresses: [1.1.1.1-1.1.1.0]}, {name: a}]")
