@@ -68,7 +68,8 @@ func BenchmarkOneSliceChanges(b *testing.B) {
 			}
 			news, board := manyPorts(b, ports), balancer.NewBoard()
 			kernel := &noting{table.Open(nettest.New(b).FD), make(chan table.Applied, 16)}
-			a := balancer.New(balancer.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board,
+			a := balancer.New(balancer.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted,
+				News:   board,
 				Tables: kernel,
 				Seats:  newFakeKernel(), State: keep.Directory(b.TempDir()), Addresses: func() ([]announce.Assigned, error) {
 					return nil, nil

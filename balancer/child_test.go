@@ -137,8 +137,9 @@ func runChild(text string) {
 	}
 	seats := c.seats(known, log)
 	out := json.NewEncoder(os.Stdout)
-	a := balancer.New(balancer.Config{Name: c.Name, Pool: "p", Keys: language.Keys(), Source: c.Source, ReturnPath: c.ReturnPath,
-		News: board, Tables: table.Open(0), Seats: seats, State: keep.Directory(c.State),
+	a := balancer.New(balancer.Config{Name: c.Name, Pool: "p", Keys: language.Keys(), Source: c.Source,
+		ReturnPath: c.ReturnPath,
+		News:       board, Tables: table.Open(0), Seats: seats, State: keep.Directory(c.State),
 		DropFlows: func(gone []flows.Gone) (int, error) { return flows.Drop(0, gone) }, Before: before,
 		Addresses: seats.Addresses, Log: log,
 		Report: func(r *lease.Report) { _ = out.Encode(r) }})

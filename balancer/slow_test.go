@@ -38,7 +38,8 @@ func TestALongTransactionEndsNoAgentAndTakesNoSeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tables, seats, board := &slowTables{}, &routed{}, balancer.NewBoard()
 		board.Post(news("a").news())
-		a := balancer.New(balancer.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted, News: board,
+		a := balancer.New(balancer.Config{Name: "a", Pool: "p", Keys: language.Keys(), ReturnPath: want.ViaRouted,
+			News:   board,
 			Tables: tables,
 			Seats:  seats, State: keep.Directory(t.TempDir()), Report: func(*lease.Report) {},
 			Addresses: func() ([]announce.Assigned, error) { return nil, nil }})

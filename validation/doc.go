@@ -16,8 +16,8 @@
 // by field. Each names the field, the value, and how to correct it.
 //
 // Rules here need only the object itself. Rules that need other objects (does the mux exist, is the number free, may
-// the namespace attach) are decided in reconciler/numbers/plan. The package is pure: values in, values out; no context, client,
-// clock, logger or environment, and no state. So a Language can be shared freely.
+// the namespace attach) are decided in reconciler/numbers/plan. The package is pure: values in, values out; no context,
+// client, clock, logger or environment, and no state. So a Language can be shared freely.
 //
 // # Grammar
 //

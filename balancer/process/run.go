@@ -119,7 +119,8 @@ func build(o Options, version string, log *zap.SugaredLogger) (*parts, error) {
 	if o.ProbeBackends > 0 {
 		p.prober = probe.New(o.ProbeBackends)
 	}
-	p.registrar = balancer.NewRegistrar(client.CoordinationV1().Leases(o.Namespace), p.registration(version), language.Keys(),
+	p.registrar = balancer.NewRegistrar(client.CoordinationV1().Leases(o.Namespace), p.registration(version),
+		language.Keys(),
 		p.metrics, log)
 	if o.Peers == "" {
 		p.registrar.Addresses = p.reachable

@@ -23,8 +23,8 @@ import (
 //
 //	the original's Endpoints ──▶ wait until our slices are in place ──▶ label it skip-mirror ──▶ delete it
 //
-// Endpoints that an earlier version of ours wrote have that label already. No slices are mirrored from them, so they are
-// deleted at once.
+// Endpoints that an earlier version of ours wrote have that label already. No slices are mirrored from them, so they
+// are deleted at once.
 type takeover struct {
 	*line
 	done map[types.NamespacedName]types.UID

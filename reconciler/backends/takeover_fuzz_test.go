@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nowake.ai/svc-lb-mux/internal/testkit/golden"
-	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/backends/project"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 
@@ -36,12 +36,16 @@ const enough = 5
 
 // FuzzTakeover takes any Endpoints beside any Service. Endpoints that aren't the original's are never written. The
 // original's Endpoints stay until our slices have the backends of each port. Then the takeover adds the label
-// skip-mirror to the Endpoints, changes nothing else, and deletes them. Endpoints that have the label are deleted at once.
+// skip-mirror to the Endpoints, changes nothing else, and deletes them. Endpoints that have the label are deleted at
+// once.
 func FuzzTakeover(f *testing.F) {
 	golden.Seeds(f)
-	const mux = `{"metadata":{"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},"spec":{"type":"LoadBalancer","ports":[{"name":"a","port":1},{"name":"b","port":2}]}}`
-	const head = `{"metadata":{"uid":"e","resourceVersion":"7","labels":{"app.kubernetes.io/managed-by":"svc-lb-mux"},"annotations":{"svc-mux.nowake.ai/managed":"true"}}`
-	const subsets = `,"subsets":[{"addresses":[{"ip":"10.0.0.1"}],"ports":[{"name":"a","port":8080}]},{"notReadyAddresses":[{"ip":"10.0.0.2"}],"ports":[{"name":"b","port":8080}]}]}`
+	const mux = `{"metadata":{"annotations":{"svc-mux.nowake.ai/multiplexer":"true"}},
+		"spec":{"type":"LoadBalancer","ports":[{"name":"a","port":1},{"name":"b","port":2}]}}`
+	const head = `{"metadata":{"uid":"e","resourceVersion":"7","labels":{"app.kubernetes.io/managed-by":"svc-lb-mux"},
+		"annotations":{"svc-mux.nowake.ai/managed":"true"}}`
+	const subsets = `,"subsets":[{"addresses":[{"ip":"10.0.0.1"}],"ports":[{"name":"a","port":8080}]},
+		{"notReadyAddresses":[{"ip":"10.0.0.2"}],"ports":[{"name":"b","port":8080}]}]}`
 	ready := uint8(decides | attaches | stands)
 	for _, beside := range []uint8{0, decides, ready, ready &^ stands, ready &^ attaches, ready &^ decides} {
 		f.Add([]byte(mux), []byte(head+subsets), "a", beside)

@@ -51,7 +51,9 @@ func cacheOptions(options *Options, language validation.Language) cache.Options 
 	}
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Service{}: {Transform: trim(func(svc *corev1.Service) { services.Trim(svc, language, options.muxNamespaces()) })},
+			&corev1.Service{}: {Transform: trim(func(svc *corev1.Service) {
+				services.Trim(svc, language, options.muxNamespaces())
+			})},
 			&discoveryv1.EndpointSlice{}: {Transform: trim(func(slice *discoveryv1.EndpointSlice) {
 				backends.Trim(slice, language.Keys())
 			})},

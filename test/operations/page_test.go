@@ -75,7 +75,8 @@ func TestEachReasonOfGatewaysIsInATable(t *testing.T) {
 func TestReasonsOfTheGatewayAPIAreNamed(t *testing.T) {
 	page := text(t, docs+"operations.md")
 	for file, table := range map[string]string{
-		"reconciler/gatewayapi/allocate/messages.go": "gateway-api.md", "reconciler/gatewayapi/line/mux.go": "gatewayclass.md",
+		"reconciler/gatewayapi/allocate/messages.go": "gateway-api.md",
+		"reconciler/gatewayapi/line/mux.go":          "gatewayclass.md",
 		"reconciler/gatewayapi/read/attach.go":       "gatewayclass.md",
 		"reconciler/gatewayapi/status/news_route.go": "gatewayclass.md",
 	} {

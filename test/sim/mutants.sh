@@ -27,7 +27,7 @@ play() {
 tree() {
   rm -rf "$copy/tree"
   mkdir "$copy/tree"
-  cp -r go.mod go.sum internal reconciler validation certs webhook gateway gatewayapi test "$copy/tree"
+  cp -r go.mod go.sum internal reconciler validation certs webhook balancer test "$copy/tree"
 }
 tree
 if ! out=$(play); then

@@ -11,7 +11,8 @@ import (
 // FuzzAddress compares with package net, which also accepts port names, and anything in brackets.
 func FuzzAddress(f *testing.F) {
 	golden.Seeds(f)
-	for _, seed := range []string{":8080", "127.0.0.1:8080", "[::1]:1", "localhost:65535", "a:65536", "[::1:80", "::1:80", "[x]:1", "", ":", "[fe80::1%lo]:9"} {
+	for _, seed := range []string{":8080", "127.0.0.1:8080", "[::1]:1", "localhost:65535", "a:65536",
+		"[::1:80", "::1:80", "[x]:1", "", ":", "[fe80::1%lo]:9"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {

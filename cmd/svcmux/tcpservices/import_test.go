@@ -174,7 +174,8 @@ func TestSettingsOfTheMuxAreApplied(t *testing.T) {
 // FuzzEntry parses any entry. An accepted one names a number, a Service and a port.
 func FuzzEntry(f *testing.F) {
 	golden.Seeds(f)
-	for key, value := range map[string]string{"9000": "default/example-go:8080", "22": "a/b:c:PROXY:PROXY", "0": "a/b:1", "+1": "a/b:", "65535": "/:", "1": "a/b/c:1::x:y"} {
+	for key, value := range map[string]string{"9000": "default/example-go:8080", "22": "a/b:c:PROXY:PROXY",
+		"0": "a/b:1", "+1": "a/b:", "65535": "/:", "1": "a/b/c:1::x:y"} {
 		f.Add(key, value)
 	}
 	f.Fuzz(func(t *testing.T, key, value string) {

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nowake.ai/svc-lb-mux/balancer/claims"
-	"nowake.ai/svc-lb-mux/reconciler/addresses/decide"
 	"nowake.ai/svc-lb-mux/internal/testkit/golden"
+	"nowake.ai/svc-lb-mux/reconciler/addresses/decide"
 )
 
 func TestGolden(t *testing.T) {

@@ -1,7 +1,7 @@
 package decide
 
-// The reasons of conditions and Events. Refusals by a pool have the reasons of reconciler/addresses/pool, and mistakes in settings
-// those of package validation.
+// The reasons of conditions and Events. Refusals by a pool have the reasons of reconciler/addresses/pool, and mistakes
+// in settings those of package validation.
 const (
 	// Of the condition Addressed.
 	Addressed        = "Addressed"        // the mux has addresses

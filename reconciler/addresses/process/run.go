@@ -117,7 +117,8 @@ func newManager(o *Options, kube *rest.Config, logger logr.Logger) (manager.Mana
 	})
 }
 
-func addController(m manager.Manager, o *Options, broadcaster record.EventBroadcaster, metrics *addresses.Metrics) error {
+func addController(m manager.Manager, o *Options, broadcaster record.EventBroadcaster,
+	metrics *addresses.Metrics) error {
 	language, err := o.language()
 	if err != nil {
 		return err

@@ -11,15 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"nowake.ai/svc-lb-mux/internal/testkit/golden"
-	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/backends/project"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 )
 
 // FuzzSlices decides from any source slice and any slice in the mux's namespace. After two passes nothing is left to
 // do. Written slices have valid names and labels, and name their channel and their mux.
 func FuzzSlices(f *testing.F) {
 	golden.Seeds(f)
-	const source = `{"metadata":{"name":"web-1","namespace":"app"},"addressType":"IPv4","ports":[{"name":"http","port":8080},{"name":"dns","protocol":"UDP","port":53},{}],
+	const source = `{"metadata":{"name":"web-1","namespace":"app"},"addressType":"IPv4",
+		"ports":[{"name":"http","port":8080},{"name":"dns","protocol":"UDP","port":53},{}],
 		"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true},"deprecatedTopology":{"a":"b"}}]}`
 	channel, mux := types.NamespacedName{Namespace: "app", Name: "web"},
 		types.NamespacedName{Namespace: "infra", Name: "mux"}

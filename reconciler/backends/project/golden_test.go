@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nowake.ai/svc-lb-mux/internal/testkit/golden"
-	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/reconciler/backends/project"
+	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"
 	"nowake.ai/svc-lb-mux/validation"
 )
 

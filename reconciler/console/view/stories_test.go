@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nowake.ai/svc-lb-mux/internal/testkit/golden"
-	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
+	"nowake.ai/svc-lb-mux/reconciler/backends/project"
 	"nowake.ai/svc-lb-mux/reconciler/console/view"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/claimants"
 	"nowake.ai/svc-lb-mux/reconciler/numbers/plan"

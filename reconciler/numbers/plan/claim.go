@@ -35,8 +35,8 @@ func (s Source) String() string {
 // State is the state of a claim.
 type State uint8
 
-// Held ──▶ Releasing ──▶ InGrace ──▶ deleted. A claim returns to Held from Releasing or InGrace if its
-// owner returns.
+// Held ──▶ Releasing ──▶ InGrace ──▶ deleted. A claim returns to Held from Releasing or InGrace if
+// its owner returns.
 const (
 	// Held is a claim that its owner keeps. Its port belongs on the mux, unless its channel is disabled, must wait, or the
 	// API server refuses it.

@@ -4,8 +4,8 @@
 //
 // The World is the observed state of one mux, its channels and its ledger. The Memory has the results of earlier passes
 // of this process; a pass works without it. The decision is pure and total: equal values give equal plans, whatever the
-// values are. Reading, writing, waiting and counting are in reconciler/services. The log, the console, `once`, Events and
-// the golden tests print the same Plan. The decision about backends is in reconciler/backends/project.
+// values are. Reading, writing, waiting and counting are in reconciler/services. The log, the console, `once`, Events
+// and the golden tests print the same Plan. The decision about backends is in reconciler/backends/project.
 //
 // A pass takes these steps (plan.go):
 //

@@ -14,8 +14,8 @@ import (
 )
 
 // The cluster keeps a listener of a Gateway as a Service that has a slash in its name, with one port. So the checks of
-// channels check listeners, too. The process reads it as package reconciler/gatewayapi/read does. The conditions, address and note
-// of such a Service are in the process's memory: a restart forgets them.
+// channels check listeners, too. The process reads it as package reconciler/gatewayapi/read does. The conditions,
+// address and note of such a Service are in the process's memory: a restart forgets them.
 
 func isListener(key types.NamespacedName) bool { return strings.Contains(key.Name, "/") }
 

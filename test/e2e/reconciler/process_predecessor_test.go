@@ -60,7 +60,9 @@ func TestNoneLeadsWhileAPredecessorRuns(t *testing.T) {
 		forbid := proxy.Add(faults.Rule{Match: faults.Match{Resource: "pods"}, Do: faults.Answer(403)})
 		run.awaitAnswer(t, "/leaderz", "200 leads\n")
 		run.awaitNotReady(t, "grant list of pods in namespace "+muxNamespace)
-		other, proxied := s.candidate(t, func(p *reconciler.Process) { p.Options.Predecessors = "app=svc-mux,election!=lease" })
+		other, proxied := s.candidate(t, func(p *reconciler.Process) {
+			p.Options.Predecessors = "app=svc-mux,election!=lease"
+		})
 		refuse := proxied.Add(faults.Rule{Match: faults.Match{Resource: "pods"}, Do: faults.Answer(403)})
 		other.awaitNotReady(t, "grant list of pods in namespace "+muxNamespace)
 		run.stop()

@@ -42,7 +42,7 @@ func TestRights(t *testing.T) {
 			release: "svc-mux-console",
 			set: []string{
 				"gateways.pools[0].name=rack", "gateways.pools[0].addresses={192.0.2.1}", "gateways.pools[0].announce=none"},
-			options: func(o *process.Options) {
+			options: func(o *reconciler.Options) {
 				o.ConsoleTraffic, o.ConsoleAddress = "true", console
 			},
 			use: func(t *testing.T) { awaitTraffic(t, "http://"+console+"/api/traffic") },

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"nowake.ai/svc-lb-mux/gateway/pool/config"
 	"nowake.ai/svc-lb-mux/internal/testkit/golden"
+	"nowake.ai/svc-lb-mux/reconciler/addresses/pool/config"
 )
 
 const valid = `
