@@ -1,6 +1,6 @@
 // Command pod is the program of test pods. It answers with its own name, fails when told to, and waits on request.
 //
-//	pod serve [D] serves HTTP on $PORT (8080) and UDP on the same port; it answers with the pod's name, after a pause D
+//	pod serve [D] serves HTTP on $PORT (8080) and UDP on the same port; it answers with its name, over UDP after D
 //	pod pause     holds a pod's namespaces, as the pause image does
 //	pod say WORD  prints the word, for kubectl exec
 //	pod ask N URL fetches the URL N times, and prints an answer per line
