@@ -110,8 +110,7 @@ func (p printer) writer(real client.Client) client.Writer {
 	return &dryWriter{Writer: nil, out: p.out}
 }
 
-// dryWriter prints writes instead of making them. It is only for the original's Endpoints: plans cover all other
-// writes.
+// dryWriter prints writes instead of making them. It is for the original's Endpoints: plans cover all other writes.
 type dryWriter struct {
 	client.Writer // nil: any other call panics, and fails a test
 	out           io.Writer
