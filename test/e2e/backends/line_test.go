@@ -38,7 +38,7 @@ type running struct {
 }
 
 // run starts the controller. It reads and writes through a proxy that counts requests.
-func (w world) run(t *testing.T, edits ...func(*backends.Options)) *running {
+func (w world) run(t *testing.T) *running {
 	t.Helper()
 	proxy, err := faults.Start(w.Config, faults.As(userName, "system:masters"))
 	if err != nil {
@@ -63,9 +63,6 @@ func (w world) run(t *testing.T, edits ...func(*backends.Options)) *running {
 	}
 	options := backends.Options{Language: language, Claims: r.board.of, Waker: r.board.waker, Writer: mgr.GetClient(),
 		Live: mgr.GetAPIReader(), Tell: r.tell, Metrics: r.metrics}
-	for _, edit := range edits {
-		edit(&options)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := errors.Join(backends.Index(ctx, mgr.GetFieldIndexer(), language), backends.Setup(mgr, options)); err != nil {
 		t.Fatal(err)
