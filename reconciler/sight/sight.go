@@ -192,6 +192,7 @@ func (g *gathering) add(channel plan.ObservedChannel, ports []corev1.ServicePort
 	g.Sources[channel.Key] = sources
 	if g.World.Mux != nil {
 		channel.Backends = g.backing(&channel, ports, skipped || unread != "")
+		channel.Excess = excessSaid(g.World.Keys, &channel)
 		channel.RefusedSlices = g.from.RefusedSlices(channel.Key)
 	}
 	g.World.Channels = append(g.World.Channels, channel)

@@ -217,6 +217,17 @@ func TestBackendsWithoutRights(t *testing.T) {
 	}
 }
 
+// Only the reconciler counts endpoints against the limits of gateways. An onlooker without its count would predict that
+// it shows all backends.
+func TestLimitOfEndpointsIsTakenFromTheCondition(t *testing.T) {
+	const words = "1024 of 1500 IPv4 endpoints are used"
+	f := newFixture(t)
+	f.say(t, backed, metav1.ConditionTrue, plan.TooManyEndpoints, words)
+	if got := f.look(t, true).World.Channels[0].Excess; got != words {
+		t.Errorf("got %q, want %q", got, words)
+	}
+}
+
 // TestListenersAreClaimants has a listener whose number a channel has, and then a ledger that is lost before the
 // listeners are known.
 func TestListenersAreClaimants(t *testing.T) {

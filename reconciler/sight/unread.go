@@ -60,6 +60,15 @@ func take(err error, why *string) error {
 	return err
 }
 
+// excessSaid returns what a channel's condition says about endpoints beyond a limit. Only the reconciler counts them.
+func excessSaid(keys validation.Keys, c *plan.ObservedChannel) string {
+	said := meta.FindStatusCondition(c.Conditions, keys.BackendsReady)
+	if said == nil || validation.Reason(said.Reason) != plan.TooManyEndpoints {
+		return ""
+	}
+	return said.Message
+}
+
 // backingSaid returns what a channel's condition says about its backends.
 func backingSaid(keys validation.Keys, c *plan.ObservedChannel) plan.Backing {
 	said := meta.FindStatusCondition(c.Conditions, keys.BackendsReady)

@@ -195,13 +195,17 @@ func (c *Chain) slices(seen *sight.Sight, observed *plan.ObservedChannel, shown 
 	default:
 		c.ok("slices", fmt.Sprintf("%d of its own, %d on the mux", sources, carried))
 	}
-	c.backends(shown)
+	c.backends(shown, observed.Excess)
 }
 
-func (c *Chain) backends(shown *Channel) {
+func (c *Chain) backends(shown *Channel, excess string) {
 	text := fmt.Sprintf("%d of %d ready", shown.Backends.Ready, shown.Backends.Total)
 	if shown.Backends.Ready == 0 {
 		c.bad("backends", text, string(plan.NoBackends), "check that its selector matches pods, and that they become ready")
+		return
+	}
+	if excess != "" {
+		c.warn("backends", text+": "+excess, string(plan.TooManyEndpoints), "")
 		return
 	}
 	c.ok("backends", text)

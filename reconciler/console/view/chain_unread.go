@@ -51,7 +51,7 @@ func (c *Chain) slicesSaid(seen *sight.Sight, observed *plan.ObservedChannel, sh
 		c.unread("backends", "its EndpointSlices can't be read", seen.Unread.Sources)
 		return true
 	}
-	c.backends(shown)
+	c.backends(shown, observed.Excess)
 	return true
 }
 
