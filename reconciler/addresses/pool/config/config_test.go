@@ -126,7 +126,7 @@ func FuzzParse(f *testing.F) {
 
 // TestExampleOfTheDocsIsParsed reads the file of pools in docs/gateways.md.
 func TestExampleOfTheDocsIsParsed(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/gateways.md")
+	page, err := os.ReadFile("../../../../docs/gateways.md")
 	if err != nil {
 		t.Fatal(err)
 	}
