@@ -11,8 +11,8 @@ import (
 func TestFaultsOfASchemaAreFound(t *testing.T) {
 	const text = "## Names\n\nweb:\n  # The port.\n  port: 1\n# A list of `{name: …}`.\nlist: []\n"
 	const schema = `{"additionalProperties": false, "definitions": {"number": {"type": "integer"}}, "properties": {
-		"web": {"additionalProperties": false,
-			"properties": {"port": {"$ref": "#/definitions/number", "description": "The port."}}},
+		"web": {"additionalProperties": false, "properties": {"port": {"$ref": "#/definitions/number",
+			"description": "The port."}}},
 		"list": {"description": "A list of ` + "`{name: …}`" + `.", "anyOf": [{"type": "null"}, {"type": "array", "items":
 			{"additionalProperties": false, "properties": {"name": {"description": "A name.", "type": "string"}}}}]}}}`
 	for name, tc := range map[string]struct {
@@ -33,8 +33,8 @@ func TestFaultsOfASchemaAreFound(t *testing.T) {
 		"a key that values.yaml doesn't show": {`"list": {`, `"more": {"type": "string"}, "list": {`,
 			[]string{"the schema allows more, and values.yaml doesn't show it"}},
 		"a reference without a target": {`"number": {`, `"text": {`, []string{"the schema names no type of web.port"}},
-		"no type": {`"type": "integer"`, `"minimum": 1`, []string{"the schema names no type of " +
-			"web.port"}},
+		"no type": {`"type": "integer"`, `"minimum": 1`,
+			[]string{"the schema names no type of web.port"}},
 		"an alternative without a type": {`{"type": "null"}`, `{"const": null}`,
 			[]string{"the schema names no type of list"}},
 		"an open section": {`{"additionalProperties": false, "properties": {"port"`, `{"properties": {"port"`,

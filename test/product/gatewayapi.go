@@ -1,6 +1,7 @@
 package product
 
 import (
+	"context"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,12 @@ func GatewayAPI(t testing.TB) string {
 // InstallGatewayAPI applies the standard CRDs of the Gateway API's module.
 func InstallGatewayAPI(t testing.TB, c *cluster.Cluster) {
 	t.Helper()
-	c.Kubectl(t, "apply", "--server-side", "-f", GatewayAPI(t))
+	crds := GatewayAPI(t)
+	// An API server that gets its first kinds may be busy for longer than one request may take.
+	cluster.Eventually(t, "the kinds of the Gateway API are applied", func(ctx context.Context) error {
+		_, err := c.TryKubectl(ctx, "", "apply", "--server-side", "-f", crds)
+		return err
+	})
 	for _, kind := range []string{"gateways", "listenersets", "tcproutes", "udproutes"} {
 		c.Kubectl(t, "wait", "--for=condition=Established", "crd/"+kind+".gateway.networking.k8s.io", "--timeout=60s")
 	}

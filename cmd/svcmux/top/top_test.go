@@ -111,8 +111,9 @@ func (s *session) golden(name, part string) {
 	s.await(part)
 	screens := golden.Read(s.t, "testdata/screens.txtar")
 	// a screen may be drawn in parts
-	for deadline := time.Now().Add(5 * time.Second); s.text() != screens.Section(name) &&
-		time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	deadline := time.Now().Add(5 * time.Second)
+	for s.text() != screens.Section(name) && time.Now().Before(deadline) {
+		time.Sleep(20 * time.Millisecond)
 	}
 	screens.Compare(s.t, name, s.text())
 }

@@ -47,5 +47,5 @@ func ofControllers(stack string) bool {
 // abandoned returns whether a goroutine belongs to a manager that was stopped while no API server answered. Such a
 // manager never returns, so the reconciler doesn't wait for it.
 func abandoned(stack string) bool {
-	return strings.Contains(stack, "manager.(*runnableGroup)") || strings.Contains(stack, "process.(*processManager).run")
+	return strings.Contains(stack, "manager.(*runnableGroup)") || strings.Contains(stack, "run.(*processManager).run")
 }
