@@ -133,9 +133,8 @@ func slice(namespace, service string, changes ...string) string {
 	return strings.NewReplacer(changes...).Replace(`
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
-metadata:
-{name: made, labels: {kubernetes.io/service-name: ` + service + `,
-	endpointslice.kubernetes.io/managed-by: ` + prefix + `,
+metadata: {name: made, labels: {kubernetes.io/service-name: ` + service + `,
+  endpointslice.kubernetes.io/managed-by: ` + prefix + `,
   ` + prefix + `/channel-namespace: team, ` + prefix + `/channel-name: web, ` + prefix + `/source: web-abcde},
   annotations: {` + prefix + `/managed: "true", ` + prefix + `/mux: ` + namespace + `/` + service + `},
   ownerReferences: [{apiVersion: v1, kind: Service, name: ` + service + `, uid: 00000000-0000-0000-0000-000000000001}]}
