@@ -2,7 +2,7 @@
 // slice of its own, whose ports have the names of the channel's claims.
 //
 //	observe  the channel, its claims, its mux, its slices and the mux's    from the cache
-//	decide   slices.Decide(view)
+//	decide   project.Decide(view)
 //	apply    the steps of the decision: EndpointSlices, and nothing else
 //
 // A pass is about one channel and never writes a Service. So a pod that comes or goes costs one write of one slice,

@@ -16,7 +16,7 @@ import (
 // Store reads and writes ledgers. It is safe for several muxes at once. For each mux, only one goroutine at a time may
 // call Read or Write; any goroutine may call Peek.
 //
-// The cache holds names and versions of ConfigMaps, and no contents (see codec.Selector, Object and Trim): otherwise
+// The cache holds names and versions of ConfigMaps, and no contents (see record.Selector, Object and Trim): otherwise
 // anybody who may write ConfigMaps could fill the memory. So the store reads each version live once, and remembers it,
 // as it remembers its own writes:
 //

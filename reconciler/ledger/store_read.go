@@ -34,7 +34,7 @@ func (s *Store) Peek(ctx context.Context, ask Ask) (plan.Reading, error) {
 	return entry.Reading, err
 }
 
-// resolve reads the ConfigMaps that may hold a ledger, and returns the ledger in force: see codec.InForce.
+// resolve reads the ConfigMaps that may hold a ledger, and returns the ledger in force: see record.InForce.
 func resolve(ask Ask, find func(name string) (*reading, error)) (Entry, error) {
 	var moved string
 	ask.Name, moved = ask.Names()

@@ -178,7 +178,7 @@ func (g *gathering) claimants() error {
 	return nil
 }
 
-// add adds a claimant with its backends. A listener has no Service ports: see slices.BackingOf.
+// add adds a claimant with its backends. A listener has no Service ports: see project.BackingOf.
 func (g *gathering) add(channel plan.ObservedChannel, ports []corev1.ServicePort) error {
 	sources, err := g.from.Sources(channel.Key)
 	skipped := errors.As(err, &Skipped{})

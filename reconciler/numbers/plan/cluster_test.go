@@ -219,7 +219,7 @@ func (c *cluster) reading(mux *plan.ObservedMux) plan.Reading {
 		c.ledger, c.condition, c.why = nil, plan.Good, ""
 		read.Condition, read.Why = plan.Good, ""
 	case c.old == nil && c.condition == plan.Good && mux.LedgerInForce != "" && mux.LedgerInForce != mux.Ledger:
-		read.Condition, read.Gone = plan.Edited, mux.LedgerInForce // as codec.Ask.doubt does
+		read.Condition, read.Gone = plan.Edited, mux.LedgerInForce // as record.Ask.doubt does
 	}
 	switch {
 	case c.ledger == nil && c.condition <= plan.Edited:
